@@ -1,0 +1,37 @@
+"""The one protocol behind which every engine stands."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Sequence
+from typing import Protocol
+
+from engine_adapter.types import Event, ModelCard, Request
+
+
+class Engine(Protocol):
+    """Something that writes answers.
+
+    Implementations hold connections, so one instance serves many requests at once and is closed
+    with ``aclose()``.
+    """
+
+    def stream(self, request: Request) -> AsyncIterator[Event]:
+        """Write the answer to ``request``, event by event.
+
+        The iterator ends with exactly one ``Finished`` or ``Failed`` and raises no
+        ``EngineError`` itself. Closing it early (``aclose()``, cancellation) cancels the answer
+        in the engine.
+        """
+        ...
+
+    async def models(self) -> Sequence[ModelCard]:
+        """The models that can be asked now. Raises ``EngineError``."""
+        ...
+
+    async def health(self) -> None:
+        """Return when the engine can take requests; raise ``EngineError`` with the reason if not."""
+        ...
+
+    async def aclose(self) -> None:
+        """Close every connection; running streams end with ``Failed``."""
+        ...

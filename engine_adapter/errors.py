@@ -1,0 +1,65 @@
+"""Why an engine did not answer.
+
+::
+
+    EngineError
+    ├── Unreachable       nothing listens there, or the line broke before an answer came
+    ├── Overloaded        the engine is full; try again after ``retry_after`` seconds
+    ├── Refused           the engine understood and said no (unknown model, bad value, no key)
+    │   └── ContextTooLong   the prompt does not fit; carries both numbers
+    └── Broken            the engine failed in the middle, or spoke what nobody understands
+
+``str(error)`` is for logs and administrators and never contains prompt or answer text.
+"""
+
+from __future__ import annotations
+
+
+class EngineError(Exception):
+    """Root of everything an engine can fail with. ``code`` is stable and machine-readable."""
+
+    code = "engine_error"
+
+
+class Unreachable(EngineError):
+    """No connection, or it closed before the first byte of a reply."""
+
+    code = "unreachable"
+
+
+class Overloaded(EngineError):
+    """The engine's line is full. ``retry_after`` is in seconds, ``None`` where it did not say."""
+
+    code = "overloaded"
+
+    def __init__(self, message: str, *, retry_after: float | None = None) -> None:
+        super().__init__(message)
+        self.retry_after = retry_after
+
+
+class Refused(EngineError):
+    """The engine rejects this request; asking again unchanged is of no use."""
+
+    code = "refused"
+
+
+class ContextTooLong(Refused):
+    """The prompt has ``prompt_tokens`` tokens, the model reads ``context_length``.
+
+    Either is ``None`` where the engine did not tell the number.
+    """
+
+    code = "context_length_exceeded"
+
+    def __init__(
+        self, message: str, *, prompt_tokens: int | None, context_length: int | None
+    ) -> None:
+        super().__init__(message)
+        self.prompt_tokens = prompt_tokens
+        self.context_length = context_length
+
+
+class Broken(EngineError):
+    """The engine died, stalled or sent nonsense after it had accepted the request."""
+
+    code = "broken"
