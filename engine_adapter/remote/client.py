@@ -1,0 +1,213 @@
+"""The one egress: every HTTP request this software makes to an engine goes through here.
+
+Owns addresses, time and byte limits, and the translation of httpx's errors into ours. Follows no
+redirect, heeds no proxy of the environment, keeps no cookie. Knows no dialect.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import ssl
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import aclosing
+from dataclasses import dataclass
+from http.cookiejar import CookieJar, DefaultCookiePolicy
+from typing import cast
+from urllib.parse import urlsplit
+
+import httpx
+
+from engine_adapter.errors import Broken, EngineError, Overloaded, Refused, Unreachable
+
+REPLY_LIMIT = 4 << 20  # bytes of a reply that is read whole: a long model list has some 100 kB
+_CONNECTIONS = httpx.Limits(
+    max_connections=512, max_keepalive_connections=32, keepalive_expiry=15.0
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Timeouts:
+    """Seconds of patience. There is no limit on a whole answer: that is the caller's affair.
+
+    ``first_s`` runs until the first piece of an answer: a model may have to be loaded and a long
+    prompt read. ``between_s`` runs between two signs of life after that, ``reply_s`` over a whole
+    reply that is no stream.
+    """
+
+    connect_s: float = 5.0
+    first_s: float = 900.0
+    between_s: float = 120.0
+    reply_s: float = 30.0
+
+
+PATIENCE = Timeouts()
+
+
+def open_client(
+    base_url: str,
+    *,
+    api_key: str | None = None,
+    ca_file: str | None = None,
+    timeouts: Timeouts = PATIENCE,
+) -> httpx.AsyncClient:
+    """A client whose requests all go to ``base_url``: ``http(s)://host[:port][/path]`` or
+    ``unix:///path/to.sock``.
+
+    ``ca_file`` (PEM) replaces the system's trust store. Raises ``ValueError`` with a sentence for
+    an address, key or file that cannot be used.
+    """
+    url, socket = _address(base_url)
+    headers = {"accept-encoding": "identity", "user-agent": "konak"}
+    if api_key:
+        if not (api_key.isascii() and api_key.isprintable()):
+            raise ValueError("The engine's key holds characters that no HTTP header can carry.")
+        headers["authorization"] = f"Bearer {api_key}"
+    return httpx.AsyncClient(
+        base_url=url,
+        headers=headers,
+        cookies=CookieJar(DefaultCookiePolicy(allowed_domains=[])),
+        timeout=httpx.Timeout(timeouts.reply_s, connect=timeouts.connect_s, read=timeouts.first_s),
+        transport=httpx.AsyncHTTPTransport(
+            verify=_trust(ca_file) if url.startswith("https:") else False,
+            trust_env=False,
+            limits=_CONNECTIONS,
+            uds=socket,
+        ),
+        trust_env=False,
+        follow_redirects=False,
+    )
+
+
+def _address(base_url: str) -> tuple[str, str | None]:
+    """What httpx shall believe, and the Unix socket to connect to instead if there is one."""
+    try:
+        parts = urlsplit(base_url)
+        _ = parts.port
+    except ValueError:
+        raise ValueError("The engine's address is not a URL.") from None
+    if parts.query or parts.fragment:
+        raise ValueError("The engine's address must end before any '?' or '#'.")
+    if parts.scheme == "unix":
+        if parts.netloc or len(parts.path) < 2:
+            raise ValueError("A socket's address is written unix:///path/to.sock.")
+        return "http://localhost", parts.path
+    if parts.scheme not in {"http", "https"} or not parts.hostname:
+        raise ValueError("The engine's address must start with http://, https:// or unix:///.")
+    if parts.username is not None:
+        raise ValueError("The engine's key belongs into its own field, not into the address.")
+    return base_url.rstrip("/"), None
+
+
+def _trust(ca_file: str | None) -> ssl.SSLContext:
+    try:
+        return ssl.create_default_context(cafile=ca_file)
+    except (OSError, ssl.SSLError):
+        raise ValueError(f"{ca_file} is not a readable PEM file of certificates.") from None
+
+
+async def send(
+    client: httpx.AsyncClient, method: str, path: str, *, body: bytes | None = None
+) -> httpx.Response:
+    """Send a request and return when the reply's status and headers are here; its body is open.
+
+    A kept-alive connection may be closed by the other side just as it is used again; that is
+    tried once more. Raises ``EngineError``; a redirect is one.
+    """
+    for attempt in (1, 2):
+        reused = True
+
+        async def watch(event: str, _: object) -> None:
+            nonlocal reused
+            reused = reused and not event.startswith("connection.connect_")
+
+        if client.is_closed:
+            raise Unreachable("The connection to the engine was closed here.")
+        request = client.build_request(
+            method,
+            path,
+            content=body,
+            headers={"content-type": "application/json"} if body is not None else None,
+            extensions={"trace": watch},
+        )
+        try:
+            response = await client.send(request, stream=True)
+        except (httpx.RemoteProtocolError, httpx.ReadError, httpx.WriteError) as error:
+            if attempt == 2 or not reused:
+                raise _before_reply(error) from error
+        except httpx.RequestError as error:
+            raise _before_reply(error) from error
+        else:
+            break
+    try:
+        _must_be_plain(response)
+    except EngineError:
+        await response.aclose()
+        raise
+    return response
+
+
+def body_of(response: httpx.Response) -> AsyncGenerator[bytes, None]:
+    """The bytes of a reply as they come; to be closed (httpx hides that it can be)."""
+    return cast("AsyncGenerator[bytes, None]", response.aiter_raw())
+
+
+async def next_chunk(chunks: AsyncIterator[bytes], within_s: float) -> bytes | None:
+    """The next bytes of a reply, ``None`` at its end. Raises ``Broken`` when none come."""
+    try:
+        async with asyncio.timeout(within_s):
+            return await anext(chunks, None)
+    except (TimeoutError, httpx.ReadTimeout) as error:
+        raise Broken(f"The engine said nothing for {within_s:g} s.") from error
+    except (httpx.RequestError, httpx.StreamError) as error:
+        raise Broken("The connection to the engine broke in the middle of a reply.") from error
+
+
+async def read_reply(response: httpx.Response, *, within_s: float) -> bytes:
+    """The whole body of a reply, which is closed then. Raises ``Broken``."""
+    body = bytearray()
+    try:
+        async with asyncio.timeout(within_s), aclosing(body_of(response)) as chunks:
+            while (chunk := await next_chunk(chunks, within_s)) is not None:
+                body += chunk
+                if len(body) > REPLY_LIMIT:
+                    raise Broken(f"The engine's reply is longer than {REPLY_LIMIT} bytes.")
+    except TimeoutError as error:
+        raise Broken(f"The engine's reply took longer than {within_s:g} s.") from error
+    finally:
+        await response.aclose()
+    return bytes(body)
+
+
+async def fetch(
+    client: httpx.AsyncClient, path: str, *, within_s: float
+) -> tuple[httpx.Response, bytes]:
+    """GET ``path``: the reply, whatever its status, and its body. Raises ``EngineError``."""
+    try:
+        async with asyncio.timeout(within_s):
+            response = await send(client, "GET", path)
+    except TimeoutError as error:
+        raise Unreachable(f"The engine did not answer within {within_s:g} s.") from error
+    return response, await read_reply(response, within_s=within_s)
+
+
+def _must_be_plain(response: httpx.Response) -> None:
+    if response.is_redirect or 300 <= response.status_code < 400:
+        raise Refused(
+            f"The engine's address answers with a redirect (HTTP {response.status_code}), which is"
+            " not followed; enter the address where the engine itself answers."
+        )
+    # Nobody asked for compression, and a small compressed reply can unpack to gigabytes.
+    if response.headers.get("content-encoding", "identity").lower() != "identity":
+        raise Broken("The engine's reply is compressed although it was asked for plain.")
+
+
+def _before_reply(error: httpx.RequestError) -> EngineError:
+    if isinstance(error, httpx.PoolTimeout):
+        return Overloaded("All connections to the engine are in use.")
+    if isinstance(error, httpx.ReadTimeout):
+        return Broken("The engine took the request and never answered.")
+    if isinstance(error, httpx.ConnectTimeout):
+        return Unreachable("The engine does not answer: connecting took too long.")
+    if isinstance(error, httpx.ConnectError):
+        return Unreachable(f"The engine cannot be reached ({error}).")
+    return Unreachable("The connection to the engine broke before an answer came.")
