@@ -1,0 +1,120 @@
+"""Where this appliance lives and listens: command line and environment as one frozen value.
+
+Knows names and addresses, touches no file.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import ipaddress
+import os
+import socket
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from deploy.appliance.messages import text
+
+CHECKOUT = Path(__file__).resolve().parent.parent.parent
+# sockaddr_un holds 108 bytes with the closing zero; the longest name in the run directory is
+# "postgres/.s.PGSQL.5432.lock".
+SOCKET_PATH_BYTES = 107
+LONGEST_SOCKET_NAME = "postgres/.s.PGSQL.5432.lock"
+
+
+@dataclass(frozen=True)
+class Configuration:
+    """What was asked for. The URLs are None where the embedded part is used."""
+
+    host: str
+    port: int
+    data: Path
+    public_url: str
+    starter_model: Path | None
+    database_url: str | None
+    valkey_url: str | None
+    engine_url: str | None
+
+    @property
+    def run(self) -> Path:
+        """The directory of sockets and process ids; short enough for a Unix socket path."""
+        path = self.data / "run"
+        if len(os.fsencode(path / LONGEST_SOCKET_NAME)) <= SOCKET_PATH_BYTES:
+            return path
+        digest = hashlib.sha256(os.fsencode(self.data)).hexdigest()[:12]
+        runtime = os.environ.get("XDG_RUNTIME_DIR") or "/tmp"  # noqa: S108 - owner is checked
+        return Path(runtime) / f"konak-{os.geteuid()}-{digest}"
+
+    @property
+    def logs(self) -> Path:
+        return self.data / "logs"
+
+    @property
+    def models(self) -> Path:
+        return self.data / "models"
+
+    @property
+    def is_loopback(self) -> bool:
+        try:
+            return ipaddress.ip_address(self.host).is_loopback
+        except ValueError:
+            return self.host == "localhost"
+
+    def arguments(self) -> list[str]:
+        """The command line that asks for the same, from any working directory."""
+        return ["--host", self.host, "--port", str(self.port), "--data", str(self.data)]
+
+
+def read(arguments: Sequence[str], environment: Mapping[str, str]) -> Configuration:
+    """Read the command line; a wrong one ends the program with a sentence and code 2."""
+    default_data = environment.get("KONAK_DATA") or str(CHECKOUT / "var")
+    parser = argparse.ArgumentParser(prog="deploy/up", description=text("help"))
+    parser.add_argument("--host", default="127.0.0.1", help=text("help_host", value="127.0.0.1"))
+    parser.add_argument("--port", default=8000, type=_port, help=text("help_port", value="8000"))
+    parser.add_argument(
+        "--data", default=default_data, metavar="DIR", help=text("help_data", value=default_data)
+    )
+    options = parser.parse_args(arguments)
+    model = environment.get("KONAK_STARTER_MODEL")
+    return Configuration(
+        host=options.host,
+        port=options.port,
+        data=Path(options.data).expanduser().resolve(),
+        public_url=(environment.get("KONAK_PUBLIC_URL") or _url(options.host, options.port)).rstrip(
+            "/"
+        ),
+        starter_model=Path(model).expanduser().resolve() if model else None,
+        database_url=_external(environment, "KONAK_DATABASE_URL"),
+        valkey_url=_external(environment, "KONAK_VALKEY_URL"),
+        engine_url=_external(environment, "KONAK_ENGINE_URL"),
+    )
+
+
+def _external(environment: Mapping[str, str], name: str) -> str | None:
+    return environment.get(name) or environment.get(f"{name}_FILE") or None
+
+
+def _port(value: str) -> int:
+    port = int(value)
+    if not 1 <= port <= 65535:
+        raise argparse.ArgumentTypeError(f"{port}: 1-65535")
+    return port
+
+
+def _url(host: str, port: int) -> str:
+    if host in {"0.0.0.0", "::"}:  # noqa: S104 - compared, not bound
+        host = _own_address()
+    if ":" in host:
+        host = f"[{host}]"
+    return f"http://{host}" if port == 80 else f"http://{host}:{port}"
+
+
+def _own_address() -> str:
+    """The address other machines reach this one by. Connecting a datagram socket sends nothing."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        try:
+            probe.connect(("192.0.2.1", 9))
+        except OSError:
+            return "127.0.0.1"
+        return str(probe.getsockname()[0])

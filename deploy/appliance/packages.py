@@ -1,0 +1,162 @@
+"""The virtual environment at the top of the checkout, exactly as a lock file says.
+
+Only llama-cpp-python is built here, with locked build tools; everything else must be a wheel.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import hashlib
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+from deploy.appliance import checks
+from deploy.appliance.messages import Refusal, say
+from deploy.appliance.progress import follow
+
+BUILT_HERE = "llama-cpp-python"
+# Measured: 0.6 GB installed, 0.4 GB of archives and objects while building; the rest is reserve.
+ENVIRONMENT_BYTES = 1_000_000_000
+BUILD_BYTES = 800_000_000
+PROGRAM = "#include <vector>\nint main() { return static_cast<int>(std::vector<int>().size()); }\n"
+# These would send the packages somewhere else than into .venv.
+MISLEADING = {
+    *("PIP_TARGET", "PIP_PREFIX", "PIP_ROOT", "PIP_USER", "PIP_REQUIRE_VIRTUALENV"),
+    *("PYTHONPATH", "PYTHONHOME"),
+}
+
+
+class Environment:
+    """``.venv`` of ``checkout`` for one lock file of deploy/lock.
+
+    Its stamp says what it holds. A mark stands in it while packages are written: an environment
+    with the mark is half-made and is made anew.
+    """
+
+    def __init__(self, checkout: Path, lock: str) -> None:
+        self.directory = checkout / ".venv"
+        self.python = self.directory / "bin" / "python"
+        self._lock_directory = checkout / "deploy" / "lock"
+        self._lock = lock
+        self._unfinished = self.directory / "unfinished"
+
+    def is_installed(self) -> bool:
+        """True when the packages are those of the lock file, completely."""
+        if not self._is_usable():
+            return False
+        # The test packages contain the others, in the same versions.
+        return any(self._has(lock) for lock in {self._lock, "test.txt"})
+
+    def ensure(self) -> None:
+        """Install what the lock file says, where it is not there. Raises ``Refusal``."""
+        if self.is_installed():
+            return
+        with self._alone():
+            if not self.is_installed():
+                self._install()
+
+    def _is_usable(self) -> bool:
+        return os.access(self.python, os.X_OK) and not self._unfinished.exists()
+
+    def _has(self, lock: str) -> bool:
+        stamp = self._stamp(lock)
+        return stamp.exists() and stamp.read_text() == self._digest(lock)
+
+    def _stamp(self, lock: str) -> Path:
+        return self.directory / f"installed-{lock}"
+
+    def _locks(self, lock: str) -> list[Path]:
+        return [self._lock_directory / name for name in ("pip.txt", "build.txt", lock)]
+
+    def _digest(self, lock: str) -> str:
+        return hashlib.sha256(b"".join(p.read_bytes() for p in self._locks(lock))).hexdigest()
+
+    def _install(self) -> None:
+        compiler_works()
+        checks.room_for(self.directory, ENVIRONMENT_BYTES)
+        checks.room_for(Path(tempfile.gettempdir()), BUILD_BYTES)
+        say("installing")
+        try:
+            if not self._is_usable():
+                shutil.rmtree(self.directory, ignore_errors=True)
+                self._make()
+            for lock in self._locks(self._lock):
+                self._pip(lock)
+            self._stamp(self._lock).write_text(self._digest(self._lock))
+            self._unfinished.unlink(missing_ok=True)
+        except BaseException as error:
+            if not self._is_usable():
+                shutil.rmtree(self.directory, ignore_errors=True)
+            if isinstance(error, OSError):
+                raise Refusal("install_failed", reason=error.strerror or error) from error
+            raise
+        say("installed")
+
+    def _make(self) -> None:
+        """An environment with pip: its own, or else this Python's put into it."""
+        self.directory.mkdir()
+        self._unfinished.touch()
+        make = [sys.executable, "-m", "venv", str(self.directory)]
+        if _quiet(make) == 0:
+            return
+        borrow = [sys.executable, "-m", "pip", "--python", str(self.python), "install"]
+        pip_lock = str(self._lock_directory / "pip.txt")
+        if _quiet([*make, "--without-pip"]) or _quiet(
+            [*borrow, "--require-hashes", "-r", pip_lock]
+        ):
+            raise Refusal("no_venv")
+
+    def _pip(self, lock: Path) -> None:
+        command = [
+            *(str(self.python), "-m", "pip", "install", "--requirement", str(lock)),
+            *("--require-hashes", "--no-build-isolation"),
+            *("--only-binary", ":all:", "--no-binary", BUILT_HERE),
+            *("--no-input", "--progress-bar", "off", "--disable-pip-version-check"),
+        ]
+        environment = {k: v for k, v in os.environ.items() if k not in MISLEADING}
+        # The build finds the locked cmake and ninja before any other.
+        environment["PATH"] = (
+            f"{self.python.parent}{os.pathsep}{environment.get('PATH', os.defpath)}"
+        )
+        code, lines = follow(command, environment, on_change=self._mark)
+        if code:
+            faults = [line for line in lines if "No space left on device" in line]
+            if faults:
+                raise Refusal("disk_filled", path=self.directory)
+            faults = [line for line in lines if line.startswith("ERROR:")] or lines or [str(code)]
+            raise Refusal("install_failed", reason=faults[-1].removeprefix("ERROR:").strip())
+
+    def _mark(self) -> None:
+        """From here on packages are being replaced."""
+        self._unfinished.touch()
+        for stamp in self.directory.glob("installed-*"):
+            stamp.unlink()
+
+    @contextlib.contextmanager
+    def _alone(self) -> Iterator[None]:
+        descriptor = os.open(self._lock_directory, os.O_RDONLY)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+            yield
+        finally:
+            os.close(descriptor)
+
+
+def compiler_works() -> None:
+    """Raise ``Refusal`` unless a C++ compiler turns a small program into an object file."""
+    for name in filter(None, (os.environ.get("CXX"), "c++", "g++", "clang++")):
+        command = shutil.which(name.split()[0])
+        if command and _quiet([command, "-x", "c++", "-c", "-o", os.devnull, "-"], PROGRAM) == 0:
+            return
+    raise Refusal("no_compiler")
+
+
+def _quiet(command: list[str], words: str = "") -> int:
+    done = subprocess.run(command, input=words.encode(), capture_output=True, check=False)  # noqa: S603 - own words
+    return done.returncode

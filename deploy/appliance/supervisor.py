@@ -1,0 +1,169 @@
+"""Keeps programs running: starts again what dies, with back-off, and stops all in order.
+
+One thread, one loop: it sleeps until a child ends or a signal comes. Knows nothing of Konak.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import select
+import signal
+import subprocess
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import FrameType
+
+from deploy.appliance import processes
+from deploy.appliance.messages import say
+from deploy.appliance.processes import Program
+
+FIRST_DELAY_S = 0.25
+LONGEST_DELAY_S = 30.0
+DYING = 5  # this many ends in a row are told
+STEADY_S = 60.0  # who has run this long starts with a clean slate
+
+
+class StopRequested(Exception):
+    """Ctrl-C or a termination signal came."""
+
+
+@dataclass
+class Child:
+    """A program and how it fares. ``due_at`` (monotonic) says when it is started again."""
+
+    program: Program
+    process: subprocess.Popen[bytes] | None = None
+    started_at: float = 0.0
+    due_at: float = 0.0
+    failures: int = 0
+    told: bool = False
+
+    @property
+    def delay_s(self) -> float:
+        return float(min(LONGEST_DELAY_S, FIRST_DELAY_S * 2 ** max(0, self.failures - 1)))
+
+
+class Supervisor:
+    """Owns the child processes. ``record`` is called with name → pid after each start."""
+
+    def __init__(self, record: Callable[[dict[str, int]], None]) -> None:
+        self.children: dict[str, Child] = {}
+        self._record = record
+        self._stop = False
+        self._wake, wake_writer = os.pipe()
+        os.set_blocking(self._wake, False)
+        os.set_blocking(wake_writer, False)
+        signal.set_wakeup_fd(wake_writer, warn_on_full_buffer=False)
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            signal.signal(number, self._ask_to_stop)
+        signal.signal(signal.SIGCHLD, lambda *_: None)
+
+    def start(self, program: Program) -> None:
+        """Start ``program`` and keep it running from now on."""
+        child = self.children[program.name] = Child(program)
+        self._start(child)
+
+    def pid(self, name: str) -> int | None:
+        """The process id of a running program."""
+        process = self.children[name].process
+        return process.pid if process else None
+
+    def run(self, program: Program) -> tuple[int, str]:
+        """Run ``program`` to its end, watching the others; its exit code and standard output."""
+        with tempfile.TemporaryFile(dir=program.log.parent) as output:
+            process = processes.spawn(program, output.fileno())
+            try:
+                while process.poll() is None:
+                    self._turn(0.5)
+            except StopRequested:
+                processes.kill_group(process.pid)
+                process.wait()
+                raise
+            output.seek(0)
+            return process.returncode, output.read().decode(errors="replace")
+
+    def wait(self, ready: Callable[[], bool], timeout_s: float) -> bool:
+        """Watch until ``ready()``; False when that took longer than ``timeout_s``."""
+        limit = time.monotonic() + timeout_s
+        while not ready():
+            if time.monotonic() > limit:
+                return False
+            self._turn(0.03)
+        return True
+
+    def watch(self) -> None:
+        """Watch until a signal asks to stop, which raises ``StopRequested``."""
+        while True:
+            self._turn(1.0)
+
+    def stop(self, order: Sequence[tuple[Sequence[str], float]]) -> None:
+        """End all, group after group: (names, seconds they are given before they are killed)."""
+        for names, grace_s in order:
+            gone = [self.children.pop(name) for name in names if name in self.children]
+            running = [(c.process, c.program.stop_signal) for c in gone if c.process]
+            for process, number in running:
+                process.send_signal(number)
+            limit = time.monotonic() + grace_s
+            for process, _ in running:
+                with contextlib.suppress(subprocess.TimeoutExpired):
+                    process.wait(max(0.0, limit - time.monotonic()))
+                processes.kill_group(process.pid)
+                process.wait()
+
+    def _ask_to_stop(self, number: int, frame: FrameType | None) -> None:
+        self._stop = True
+
+    def _turn(self, longest_s: float) -> None:
+        """Sleep until something happens, then see to every child."""
+        now = time.monotonic()
+        due = [c.due_at - now for c in self.children.values() if c.process is None]
+        select.select([self._wake], [], [], max(0.0, min([longest_s, *due])))
+        with contextlib.suppress(BlockingIOError):
+            while os.read(self._wake, 512):
+                pass
+        if self._stop:
+            self._stop = False
+            raise StopRequested
+        for child in self.children.values():
+            self._see_to(child)
+
+    def _see_to(self, child: Child) -> None:
+        now = time.monotonic()
+        if child.process is None:
+            if now >= child.due_at:
+                self._start(child)
+        elif child.process.poll() is not None:
+            processes.kill_group(child.process.pid)
+            child.process = None
+            child.failures += 1
+            child.due_at = now + child.delay_s
+            if child.failures >= DYING and not child.told:
+                child.told = True
+                name, log = child.program.name, child.program.log
+                say("keeps_dying", name=name, count=child.failures, log=log)
+        elif child.failures and now - child.started_at > STEADY_S:
+            if child.told:
+                say("runs_again", name=child.program.name)
+            child.failures, child.told = 0, False
+
+    def _start(self, child: Child) -> None:
+        child.started_at = time.monotonic()
+        try:
+            child.process = processes.spawn(child.program)
+        except OSError as error:
+            _note(child.program.log, error)
+            child.failures += 1
+            child.due_at = child.started_at + child.delay_s
+            return
+        running = {n: c.process.pid for n, c in self.children.items() if c.process}
+        self._record(running)
+
+
+def _note(log: Path, error: OSError) -> None:
+    """Write why a program could not even be started into its log; a full disk may forbid it."""
+    with contextlib.suppress(OSError), log.open("a") as file:
+        file.write(f"could not be started: {error}\n")
