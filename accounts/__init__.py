@@ -1,0 +1,1 @@
+"""Who you are, what your groups may do, and what was done."""

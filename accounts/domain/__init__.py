@@ -1,0 +1,1 @@
+"""The verbs of accounts: no request, no HTML in here."""

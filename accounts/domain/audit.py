@@ -1,0 +1,51 @@
+"""The one way into the ledger. Call it inside the transaction of the act itself."""
+
+from __future__ import annotations
+
+import contextvars
+from typing import Final
+from uuid import UUID
+
+from django.db import models
+
+from accounts.models import AuditEntry, User
+
+VERBS: Final = frozenset(
+    {
+        "answer.retried", "answer.stopped",
+        "conversation.deleted", "conversation.renamed",
+        "group.added", "group.deleted", "group.membership_changed",
+        "message.asked",
+        "person.activated", "person.added", "person.changed", "person.deactivated",
+        "person.link_made", "person.password_set",
+        "session.ended", "session.failed", "session.started",
+    }
+)  # fmt: skip
+
+address: contextvars.ContextVar[str | None] = contextvars.ContextVar("address", default=None)
+
+
+def record(
+    verb: str,
+    *,
+    actor: User | None,
+    about: models.Model | None = None,
+    outcome: str = AuditEntry.Outcome.DONE,
+    **facts: str | int | bool | list[str] | None,
+) -> AuditEntry:
+    """Write one entry. ``facts`` are ids, counts and states, never what people wrote.
+
+    Raises ``ValueError`` for a verb that is not on the closed list.
+    """
+    if verb not in VERBS:
+        raise ValueError(f"{verb} is not a verb of the ledger")
+    actor_id: UUID | None = actor.pk if actor is not None else None
+    return AuditEntry.objects.create(
+        actor_id=actor_id,
+        verb=verb,
+        object_type=about._meta.model_name or "" if about is not None else "",
+        object_id=str(about.pk) if about is not None else "",
+        outcome=outcome,
+        address=address.get(),
+        facts=facts,
+    )

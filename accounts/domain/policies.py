@@ -1,0 +1,12 @@
+"""Who may do what in the organisation. Every question about rights is asked here."""
+
+from __future__ import annotations
+
+from django.contrib.auth.models import AnonymousUser
+
+from accounts.models import User
+
+
+def may_manage_people(user: User | AnonymousUser) -> bool:
+    """Add, change and deactivate people and groups. It opens nobody's conversations."""
+    return isinstance(user, User) and user.is_active and user.is_administrator

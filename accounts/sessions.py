@@ -1,0 +1,100 @@
+"""Sessions in PostgreSQL, each tied to its person, with an idle and an absolute limit."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING, Any
+
+from django.conf import settings
+from django.contrib.auth import SESSION_KEY, login, logout
+from django.contrib.sessions.backends.db import SessionStore as DatabaseStore
+from django.db import transaction
+from django.http import HttpRequest
+from django.utils import timezone
+
+from accounts.signals import sessions_ended
+
+if TYPE_CHECKING:
+    from accounts.models import Session, User
+
+_STARTED = "started_at"
+_KIND = "kind"
+_TOUCH_S = 60
+
+
+class SessionStore(DatabaseStore):
+    """Django's database store over ``accounts.Session``.
+
+    The row's expiry slides with use and never passes the absolute limit of the session's kind
+    (``SESSION_LIMITS_S``: seconds idle, seconds in all).
+    """
+
+    expires_at: datetime | None = None
+
+    @classmethod
+    def get_model_class(cls) -> type[Session]:
+        """The rows this store reads."""
+        from accounts.models import Session
+
+        return Session
+
+    def load(self) -> dict[str, Any]:
+        """The session's values; an expired or ended one is empty and gets a new key."""
+        row = self._get_session_from_db()
+        if row is None:
+            return {}
+        self.expires_at = row.expire_date
+        return self.decode(row.session_data)
+
+    def create_model_instance(self, data: dict[str, Any]) -> Session:
+        """The row to save for ``data``."""
+        row = super().create_model_instance(data)
+        row.user_id = data.get(SESSION_KEY)
+        row.expire_date = self._limit(data)
+        return row
+
+    def touch(self) -> None:
+        """Note that the session is in use; writes at most once a minute."""
+        limit = self._limit(self._session)
+        if self.expires_at and limit - self.expires_at < timedelta(seconds=_TOUCH_S):
+            return
+        self.expires_at = limit
+        self.get_model_class().objects.filter(pk=self.session_key).update(expire_date=limit)
+
+    def _limit(self, data: dict[str, Any]) -> datetime:
+        idle_s, absolute_s = settings.SESSION_LIMITS_S[data.get(_KIND, "person")]
+        now = timezone.now()
+        started = datetime.fromisoformat(data[_STARTED]) if _STARTED in data else now
+        return min(now + timedelta(seconds=idle_s), started + timedelta(seconds=absolute_s))
+
+
+def start(request: HttpRequest, user: User) -> None:
+    """Sign ``user`` in on this browser under a new session id."""
+    login(request, user, backend=settings.AUTHENTICATION_BACKENDS[0])
+    request.session[_STARTED] = timezone.now().isoformat()
+    request.session[_KIND] = "administrator" if user.is_administrator else "person"
+
+
+def end_this(request: HttpRequest) -> None:
+    """Sign this browser out; its sockets hear of it."""
+    user_id, key = str(request.user.pk), request.session.session_key
+    logout(request)
+    sessions_ended.send(sender=SessionStore, user_id=user_id, session_keys=[key])
+
+
+def end_all(user: User) -> None:
+    """End every session of ``user``; once that is committed, the sockets hear of it."""
+    user.sessions.all().delete()
+    transaction.on_commit(
+        lambda: sessions_ended.send(sender=SessionStore, user_id=str(user.pk), session_keys=None)
+    )
+
+
+def owner_of_expired(session_key: str | None) -> str | None:
+    """Whose session ``session_key`` was, as long as its expired row is kept."""
+    from accounts.models import Session
+
+    if not session_key:
+        return None
+    owner = Session.objects.filter(pk=session_key).values_list("user_id", flat=True).first()
+    return str(owner) if owner else None

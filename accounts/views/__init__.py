@@ -1,0 +1,1 @@
+"""The pages of accounts. Each view checks, calls one verb, and renders."""

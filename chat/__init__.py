@@ -1,0 +1,1 @@
+"""Conversations as a message tree, and everything a reader sees."""

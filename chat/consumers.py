@@ -1,0 +1,197 @@
+"""News for one open page. Carries fragments down; takes no commands up.
+
+A reader is woken, looks at what changed since its last frame, and sends that. There is no queue:
+a slow reader skips the frames in between and loses nothing.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+from typing import Any, Final
+from urllib.parse import urlsplit
+from uuid import UUID
+
+from channels.db import database_sync_to_async
+from channels.generic.websocket import AsyncWebsocketConsumer
+from django.conf import settings
+from django.contrib.auth import SESSION_KEY
+from django.db import Error as DatabaseError
+from django.http import Http404
+from django.template.loader import render_to_string
+from django.utils import timezone, translation
+
+from accounts.models import Session, User
+from chat.domain import access, answers
+from chat.live import Answer, hub
+from chat.models import Conversation
+
+log = logging.getLogger(__name__)
+
+SESSION_CHECK_S: Final = 4.0
+TICK_S: Final = 0.05
+UNKNOWN: Final = 4404
+SIGNED_OUT: Final = 4401
+
+
+class PageConsumer(AsyncWebsocketConsumer):
+    """The socket of a page, with or without a conversation on it."""
+
+    async def connect(self) -> None:
+        """Same origin, signed in, and allowed to see the conversation; else the door stays shut."""
+        self._tasks: list[asyncio.Task[None]] = []
+        self._following: dict[str, tuple[Answer, int, int, str]] = {}
+        self._wake = asyncio.Event()
+        if not self._same_origin():
+            await self.close()
+            return
+        self._session_key = self.scope["session"].session_key
+        conversation_id = self.scope["url_route"]["kwargs"].get("conversation_id")
+        try:
+            self._user = await database_sync_to_async(self._signed_in)()
+            running = await database_sync_to_async(self._running)(conversation_id)
+        except (Http404, DatabaseError):
+            await self.close()
+            return
+        await self.accept()
+        self._language = self._user.language or self._language_of_request()
+        hub().listeners.add(self._on_news)
+        for answer_id in running:
+            await self._follow(answer_id)
+        self._tasks = [
+            asyncio.create_task(self._send_for_ever()),
+            asyncio.create_task(self._watch_session()),
+        ]
+
+    async def disconnect(self, code: int) -> None:
+        """The page is gone; the answer goes on without it."""
+        with contextlib.suppress(KeyError):
+            hub().listeners.remove(self._on_news)
+        for answer, *_ in self._following.values():
+            hub().leave(answer, self._wake.set)
+        for task in self._tasks:
+            task.cancel()
+
+    def _same_origin(self) -> bool:
+        """The exact origin of the page itself; a missing one is refused."""
+        headers = dict(self.scope["headers"])
+        origin = urlsplit(headers.get(b"origin", b"").decode("latin-1"))
+        host = headers.get(b"host", b"").decode("latin-1")
+        scheme = "https" if settings.HTTPS else "http"
+        return bool(host) and origin.netloc == host and origin.scheme in {scheme, "https"}
+
+    def _signed_in(self) -> User:
+        user_id = self.scope["session"].get(SESSION_KEY)
+        user = User.objects.filter(pk=user_id, is_active=True).first() if user_id else None
+        if user is None:
+            raise Http404
+        return user
+
+    def _running(self, conversation_id: UUID | None) -> list[str]:
+        """The answers of the shown conversation that are being written."""
+        self._conversation: Conversation | None = None
+        if conversation_id is None:
+            return []
+        self._conversation = access.conversation_for(self._user, conversation_id)
+        path = answers.path(self._conversation)
+        return [str(reading.message.pk) for reading in path if reading.is_active]
+
+    def _language_of_request(self) -> str:
+        cookies = dict(self.scope["headers"]).get(b"cookie", b"").decode("latin-1")
+        for cookie in cookies.split(";"):
+            name, _, value = cookie.strip().partition("=")
+            if name == settings.LANGUAGE_COOKIE_NAME and value in dict(settings.LANGUAGES):
+                return value
+        return settings.LANGUAGE_CODE
+
+    # News in
+
+    def _on_news(self, item: dict[str, Any]) -> None:
+        """Called by the hub, never waits."""
+        if item["kind"] == "sessions_ended" and item["owner"] == str(self._user.pk):
+            keys = item["session_keys"]
+            if keys is None or self._session_key in keys:
+                self._start(self.close(code=SIGNED_OUT))
+        elif item["kind"] == "titled" and item["owner"] == str(self._user.pk):
+            self._start(self._send_title(item["conversation"]))
+        elif item["kind"] == "changed" and item["answer"] not in self._following:
+            if self._conversation is not None:
+                self._start(self._follow_if_ours(item["answer"]))
+
+    def _start(self, coroutine: Any) -> None:
+        task = asyncio.ensure_future(coroutine)
+        self._tasks.append(task)
+        task.add_done_callback(self._tasks.remove)
+
+    async def _follow_if_ours(self, answer_id: str) -> None:
+        """An answer began elsewhere (another tab, a retry): show it where it belongs here."""
+        with contextlib.suppress(Http404, DatabaseError):
+            answer = await database_sync_to_async(access.answer_for)(self._user, UUID(answer_id))
+            if self._conversation and answer.conversation_id == self._conversation.pk:
+                await self._follow(answer_id)
+
+    async def _follow(self, answer_id: str) -> None:
+        if answer_id not in self._following:
+            answer = await hub().follow(answer_id, self._wake.set)
+            self._following[answer_id] = (answer, -1, 0, "")
+            self._wake.set()
+
+    # Frames out
+
+    async def _send_for_ever(self) -> None:
+        while True:
+            await self._wake.wait()
+            self._wake.clear()
+            for answer_id, (answer, version, blocks, state) in list(self._following.items()):
+                if answer.version != version:
+                    await self._send_answer(answer_id, answer, version, blocks, state)
+            await asyncio.sleep(TICK_S / 2)
+
+    async def _send_answer(
+        self, answer_id: str, answer: Answer, version: int, blocks: int, state: str
+    ) -> None:
+        reading = answer.reading
+        if reading is None or reading.generation is None:
+            hub().leave(answer, self._wake.set)
+            del self._following[answer_id]
+            return
+        now, text = answer.version, answer.text
+        began = f"{reading.generation.pk} {reading.generation.state} {bool(text.open)}"
+        if version == -1 or began != state or blocks > len(text.blocks):
+            frame = self._render("chat/_answer_frame.html", reading=reading, live=text)
+        else:
+            fresh = text.blocks[blocks:]
+            frame = self._render(
+                "chat/_growth_frame.html", message=reading.message, blocks=fresh, open=text.open
+            )
+        self._following[answer_id] = (answer, now, len(text.blocks), began)
+        await self.send(text_data=frame)
+        if not reading.is_active:
+            hub().leave(answer, self._wake.set)
+            del self._following[answer_id]
+
+    async def _send_title(self, conversation_id: str) -> None:
+        with contextlib.suppress(Http404, DatabaseError):
+            found = await database_sync_to_async(access.conversation_for)(
+                self._user, UUID(conversation_id)
+            )
+            await self.send(text_data=self._render("chat/_title_frame.html", conversation=found))
+
+    def _render(self, template: str, **context: Any) -> str:
+        with translation.override(self._language):
+            return render_to_string(template, {**context, "frame": True})
+
+    async def _watch_session(self) -> None:
+        """A session that ended without a word closes the socket all the same (TRUST.md: ≤ 5 s)."""
+        while True:
+            await asyncio.sleep(SESSION_CHECK_S)
+            with contextlib.suppress(DatabaseError):
+                if not await database_sync_to_async(self._session_lives)():
+                    await self.close(code=SIGNED_OUT)
+                    return
+
+    def _session_lives(self) -> bool:
+        return Session.objects.filter(
+            pk=self._session_key, user__is_active=True, expire_date__gt=timezone.now()
+        ).exists()

@@ -1,0 +1,1 @@
+"""The verbs of chat: no request, no socket, no HTML in here."""

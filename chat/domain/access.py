@@ -1,0 +1,50 @@
+"""The one door to owned objects. A refusal and a missing id are the same ``Http404``."""
+
+from __future__ import annotations
+
+from uuid import UUID
+
+from django.contrib.auth.models import AnonymousUser
+from django.db.models import QuerySet
+from django.http import Http404
+
+from accounts.models import User
+from chat.models import Conversation, Message
+
+Person = User | AnonymousUser
+
+
+def conversations_of(user: Person) -> QuerySet[Conversation]:
+    """The conversations this person may see: their own, while they are active."""
+    if not isinstance(user, User) or not user.is_active:
+        return Conversation.objects.none()
+    return Conversation.objects.filter(owner=user)
+
+
+def conversation_for(user: Person, conversation_id: UUID) -> Conversation:
+    """The conversation, if this person may see it. Raises ``Http404``."""
+    found = (
+        conversations_of(user)
+        .select_related("language_model", "owner")
+        .filter(pk=conversation_id)
+        .first()
+    )
+    if found is None:
+        raise Http404
+    return found
+
+
+def answer_for(user: Person, message_id: UUID) -> Message:
+    """The answer, if this person may see its conversation. Raises ``Http404``."""
+    found = (
+        Message.objects.select_related("conversation__language_model", "language_model")
+        .filter(
+            pk=message_id,
+            role=Message.Role.ASSISTANT,
+            conversation__in=conversations_of(user),
+        )
+        .first()
+    )
+    if found is None:
+        raise Http404
+    return found

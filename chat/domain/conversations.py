@@ -1,0 +1,68 @@
+"""A person's conversations: the list, another title, the end."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import date, timedelta
+
+from django.db import transaction
+from django.utils import timezone
+from django.utils.translation import gettext as _
+
+from accounts.domain import audit
+from accounts.models import User
+from chat import events
+from chat.domain import access, titles
+from chat.models import Conversation
+
+SIDEBAR_SIZE = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """Conversations last used in the same span of time."""
+
+    name: str
+    conversations: list[Conversation]
+
+
+def sections(user: User, *, limit: int = SIDEBAR_SIZE) -> list[Section]:
+    """The newest conversations, grouped by when they were last used."""
+    today = timezone.localdate()
+    groups: dict[str, list[Conversation]] = {}
+    for conversation in access.conversations_of(user).order_by("-updated_at")[:limit]:
+        day = timezone.localdate(conversation.updated_at)
+        groups.setdefault(_span(day, today), []).append(conversation)
+    return [Section(name, found) for name, found in groups.items()]
+
+
+def _span(day: date, today: date) -> str:
+    if day >= today:
+        return _("Today")
+    if day == today - timedelta(days=1):
+        return _("Yesterday")
+    if day > today - timedelta(days=7):
+        return _("Last 7 days")
+    if day > today - timedelta(days=30):
+        return _("Last 30 days")
+    return _("Earlier")
+
+
+def rename(conversation: Conversation, title: str, *, actor: User) -> None:
+    """The person's own title; no model changes it any more."""
+    with transaction.atomic():
+        conversation.title = titles.tidy(title)
+        conversation.titled_by = Conversation.TitledBy.PERSON
+        conversation.title_due = False
+        conversation.save(update_fields=["title", "titled_by", "title_due"])
+        audit.record("conversation.renamed", actor=actor, about=conversation)
+        events.tell_on_commit(
+            events.Titled(owner=str(conversation.owner_id), conversation=str(conversation.pk))
+        )
+
+
+def delete(conversation: Conversation, *, actor: User) -> None:
+    """The conversation with all its messages and runs; an answer being written there ends."""
+    with transaction.atomic():
+        audit.record("conversation.deleted", actor=actor, about=conversation)
+        conversation.delete()

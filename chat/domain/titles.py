@@ -1,0 +1,85 @@
+"""Names for conversations: the first words at once, a better one from the model in idle time."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from django.db import transaction
+
+from chat import events
+from chat.domain import tree
+from chat.models import Conversation, Generation, Message
+from engine_adapter.types import Request, Sampling, Turn
+
+LENGTH: Final = 60
+_BACKGROUND: Final = 10
+_EXCERPT: Final = 600
+_INSTRUCTION: Final = (
+    "Write a short title, at most six words, for the conversation below. "
+    "Use the language of the conversation. Reply with the title only."
+)
+
+
+def tidy(text: str, *, length: int = 200) -> str:
+    """One line of at most ``length`` characters, cut between words where that is possible."""
+    line = " ".join(text.split())
+    if len(line) <= length:
+        return line
+    cut = line[: length - 1]
+    head, _, _ = cut.rpartition(" ")
+    return (head if len(head) > length // 2 else cut).rstrip(" ,;:.-") + "…"
+
+
+def first_words(question: str) -> str:
+    """The title a conversation starts with."""
+    return tidy(question, length=LENGTH)
+
+
+def due(*, limit: int) -> list[Conversation]:
+    """Conversations whose first answer is done and that no model has named yet."""
+    return list(
+        Conversation.objects.filter(
+            title_due=True,
+            titled_by=Conversation.TitledBy.FIRST_WORDS,
+            messages__generations__state=Generation.State.DONE,
+        )
+        .select_related("language_model__engine")
+        .order_by("updated_at")
+        .distinct()[:limit]
+    )
+
+
+def build(conversation: Conversation) -> Request | None:
+    """The request that asks for a title; ``None`` when there is nothing to name."""
+    leaf = tree.leaf(conversation)
+    path = tree.path(leaf)[:2] if leaf else []
+    if not path:
+        return None
+    speakers = {Message.Role.USER: "Question", Message.Role.ASSISTANT: "Answer"}
+    excerpt = "\n".join(
+        f"{speakers[Message.Role(m.role)]}: {tidy(m.text, length=_EXCERPT)}" for m in path
+    )
+    return Request(
+        model=conversation.language_model.name,
+        turns=(Turn("system", _INSTRUCTION), Turn("user", excerpt)),
+        sampling=Sampling(temperature=0.2, max_tokens=24, stop=("\n\n",)),
+        priority=_BACKGROUND,
+    )
+
+
+def settle(conversation: Conversation, words: str) -> None:
+    """Take the model's words, unless they are of no use or the person was faster."""
+    line = next((part for part in words.splitlines() if part.strip()), "")
+    for prefix in ("title:", "başlık:"):
+        if line.strip().lower().startswith(prefix):
+            line = line.strip()[len(prefix) :]
+    title = tidy(line.strip(" \"'“”‘’*#`_.:-"), length=LENGTH)
+    renamed = {"title": title, "titled_by": Conversation.TitledBy.MODEL} if len(title) > 2 else {}
+    with transaction.atomic():
+        changed = Conversation.objects.filter(
+            pk=conversation.pk, titled_by=Conversation.TitledBy.FIRST_WORDS
+        ).update(title_due=False, **renamed)
+        if changed and renamed:
+            events.tell_on_commit(
+                events.Titled(owner=str(conversation.owner_id), conversation=str(conversation.pk))
+            )

@@ -1,0 +1,84 @@
+"""The doorbell: tells the web processes that something is new. It may be lost, the rows may not.
+
+One message carries all news of a tick. Knows no socket and no HTML.
+"""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from asgiref.sync import async_to_sync
+from channels.layers import get_channel_layer
+from django.db import transaction
+
+log = logging.getLogger(__name__)
+
+GROUP = "web"
+
+
+@dataclass(frozen=True, slots=True)
+class Grew:
+    """An answer got the chunks up to ``seq``; ``text`` is what ``seq`` added."""
+
+    answer: str
+    generation: str
+    seq: int
+    text: str
+    kind: str = "grew"
+
+
+@dataclass(frozen=True, slots=True)
+class Changed:
+    """An answer entered another state."""
+
+    answer: str
+    kind: str = "changed"
+
+
+@dataclass(frozen=True, slots=True)
+class Titled:
+    """A conversation got another title."""
+
+    owner: str
+    conversation: str
+    kind: str = "titled"
+
+
+@dataclass(frozen=True, slots=True)
+class SessionsEnded:
+    """Sessions of a person ended: these, or all when ``session_keys`` is ``None``."""
+
+    owner: str
+    session_keys: list[str] | None
+    kind: str = "sessions_ended"
+
+
+News = Grew | Changed | Titled | SessionsEnded
+
+
+async def tell(*news: News) -> None:
+    """Ring once for all of it. A doorbell that is out of order is no reason to fail."""
+    layer = get_channel_layer()
+    try:
+        await layer.group_send(GROUP, {"type": "news", "news": [asdict(item) for item in news]})
+    except (OSError, ConnectionError, TimeoutError) as error:
+        log.warning("news not told: %s", type(error).__name__)
+    except Exception as error:
+        # The Redis client has an error tree of its own, which this room does not import.
+        if type(error).__module__.partition(".")[0] != "redis":
+            raise
+        log.warning("news not told: %s", type(error).__name__)
+
+
+def tell_on_commit(*news: News) -> None:
+    """Ring once the rows can be read; for synchronous code."""
+    transaction.on_commit(lambda: async_to_sync(tell)(*news))
+
+
+def on_sessions_ended(
+    sender: Any, *, user_id: str, session_keys: list[str] | None, **kwargs: Any
+) -> None:
+    """Signal receiver: close the sockets of ended sessions."""
+    tell_on_commit(SessionsEnded(owner=user_id, session_keys=session_keys))

@@ -1,0 +1,90 @@
+"""What people type in a chat, checked. A text that is refused is shown again, never dropped."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django import forms
+from django.conf import settings
+from django.utils.formats import number_format
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy, ngettext
+
+from accounts.models import User
+from chat.domain import catalogue
+from chat.models import LanguageModel
+
+
+class MessageForm(forms.Form):
+    """A question. ``message_id`` is made with the page, so that a repeated post is one message."""
+
+    text = forms.CharField(
+        strip=False,
+        error_messages={"required": gettext_lazy("There is nothing to send yet. Write something first.")},
+    )
+    message_id = forms.UUIDField(
+        error_messages={
+            "required": gettext_lazy("This page is out of date. Reload it; your text is kept."),
+            "invalid": gettext_lazy("This page is out of date. Reload it; your text is kept."),
+        }
+    )
+
+    def clean_text(self) -> str:
+        """Something visible, and not more than the limit the page names."""
+        text: str = self.cleaned_data["text"].replace("\r\n", "\n").strip("\n")
+        if not text.strip():
+            raise forms.ValidationError(self.fields["text"].error_messages["required"])
+        over = len(text) - settings.MESSAGE_MAX_CHARS
+        if over > 0:
+            raise forms.ValidationError(
+                ngettext(
+                    "The message is %(over)s character too long; the limit is %(limit)s. Nothing was sent.",
+                    "The message is %(over)s characters too long; the limit is %(limit)s. Nothing was sent.",
+                    over,
+                )
+                % {
+                    "over": number_format(over, force_grouping=True),
+                    "limit": number_format(settings.MESSAGE_MAX_CHARS, force_grouping=True),
+                }
+            )
+        return text
+
+    @property
+    def problem(self) -> str:
+        """The first thing that is wrong, as one sentence."""
+        return str(next(iter(self.errors.values()))[0]) if self.errors else ""
+
+
+class NewConversationForm(MessageForm):
+    """The first question, and the model that is to answer."""
+
+    language_model = forms.ModelChoiceField(
+        queryset=LanguageModel.objects.none(),
+        required=False,
+        error_messages={
+            "invalid_choice": gettext_lazy("This model is not available any more. Choose another one.")
+        },
+    )
+
+    def __init__(self, *args: Any, user: User, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._user = user
+        self.fields["language_model"].queryset = catalogue.usable_by(user)
+
+    def clean(self) -> dict[str, Any]:
+        """Without a choice the person's usual model answers."""
+        data = super().clean() or {}
+        if "language_model" not in self.errors and not data.get("language_model"):
+            data["language_model"] = catalogue.default_for(self._user)
+            if data["language_model"] is None:
+                self.add_error(
+                    "language_model",
+                    _("No model is ready yet. Your text is kept; try again in a moment."),
+                )
+        return data
+
+
+class TitleForm(forms.Form):
+    """Another title for a conversation."""
+
+    title = forms.CharField(label=gettext_lazy("Title"), max_length=200)

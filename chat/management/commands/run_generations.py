@@ -1,0 +1,31 @@
+"""``manage.py run_generations``: the runner process."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import signal
+from typing import Any
+
+from django.core.management.base import BaseCommand
+
+from chat.runner import Runner
+
+
+async def _run() -> None:
+    task = asyncio.ensure_future(Runner().run())
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, task.cancel)
+    with contextlib.suppress(asyncio.CancelledError):
+        await task
+
+
+class Command(BaseCommand):
+    """Writes the answers until it is told to stop, then gives unfinished ones back."""
+
+    help = "Run the answers: claim, stream from the engine, store, tell."
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        """Serve until SIGTERM or SIGINT."""
+        asyncio.run(_run())

@@ -1,0 +1,210 @@
+"""The rows of conversations, answers being written, and the models that write them."""
+
+from __future__ import annotations
+
+import uuid
+
+from django.conf import settings
+from django.db import models
+from django.db.models import Q
+from django.utils.translation import gettext_lazy as _
+
+
+class EngineConnection(models.Model):
+    """An engine the house can ask. The bundled one has no address here: it is in the settings."""
+
+    class Kind(models.TextChoices):
+        """Which dialect it speaks."""
+
+        BUNDLED = "bundled", _("Bundled engine")
+        OPENAI = "openai", _("OpenAI-compatible server")
+
+    id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
+    name = models.CharField(max_length=80, unique=True)
+    kind = models.CharField(max_length=16, choices=Kind)
+    url = models.CharField(max_length=500, blank=True)
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["kind"], condition=Q(kind="bundled"), name="one_bundled_engine"
+            ),
+            models.CheckConstraint(
+                condition=Q(kind="bundled", url="") | ~Q(kind="bundled") & ~Q(url=""),
+                name="address_where_it_belongs",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class LanguageModel(models.Model):
+    """A model an engine serves. Kept when it goes away, so that old answers can name it."""
+
+    id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
+    engine = models.ForeignKey(
+        EngineConnection, on_delete=models.PROTECT, related_name="language_models"
+    )
+    name = models.CharField(max_length=200)
+    display_name = models.CharField(max_length=200)
+    context_length = models.PositiveIntegerField(null=True)
+    size_bytes = models.PositiveBigIntegerField(null=True)
+    quantization = models.CharField(max_length=24, blank=True)
+    sha256 = models.CharField(max_length=64, blank=True)
+    continues = models.BooleanField(default=False)
+    available = models.BooleanField(default=True)
+    created_at = models.DateTimeField(auto_now_add=True)
+    seen_at = models.DateTimeField()
+
+    class Meta:
+        ordering = ["display_name", "name"]
+        constraints = [
+            models.UniqueConstraint(fields=["engine", "name"], name="one_model_a_name"),
+        ]
+
+    def __str__(self) -> str:
+        return self.display_name
+
+
+class Conversation(models.Model):
+    """A person's conversation. Its messages form a tree; only ``parent`` is stored."""
+
+    class TitledBy(models.TextChoices):
+        """Who named it: its first words, a model in idle time, or the person."""
+
+        FIRST_WORDS = "first_words"
+        MODEL = "model"
+        PERSON = "person"
+
+    id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
+    owner = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="conversations"
+    )
+    title = models.CharField(max_length=200)
+    titled_by = models.CharField(
+        max_length=12, choices=TitledBy, default=TitledBy.FIRST_WORDS
+    )
+    title_due = models.BooleanField(default=True)
+    language_model = models.ForeignKey(
+        LanguageModel, on_delete=models.PROTECT, related_name="conversations"
+    )
+    created_at = models.DateTimeField(auto_now_add=True)
+    updated_at = models.DateTimeField()
+
+    class Meta:
+        indexes = [
+            models.Index(fields=["owner", "-updated_at"], name="conversations_by_owner"),
+            models.Index(
+                fields=["updated_at"], condition=Q(title_due=True), name="conversations_untitled"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return str(self.id)
+
+
+class Message(models.Model):
+    """A question or an answer. An answer's text is complete once its generation has ended."""
+
+    class Role(models.TextChoices):
+        """Who speaks."""
+
+        USER = "user"
+        ASSISTANT = "assistant"
+
+    id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
+    conversation = models.ForeignKey(
+        Conversation, on_delete=models.CASCADE, related_name="messages"
+    )
+    parent = models.ForeignKey(
+        "self", on_delete=models.CASCADE, null=True, related_name="children"
+    )
+    role = models.CharField(max_length=10, choices=Role)
+    text = models.TextField(blank=True)
+    language_model = models.ForeignKey(LanguageModel, on_delete=models.PROTECT, null=True)
+    created_at = models.DateTimeField()
+
+    class Meta:
+        indexes = [models.Index(fields=["conversation", "-created_at"], name="messages_in_order")]
+
+    def __str__(self) -> str:
+        return str(self.id)
+
+
+class Generation(models.Model):
+    """One run of an answer.
+
+    ``queued → running → done | stopped | failed | interrupted``, each step a conditional UPDATE.
+    The runner that owns it renews ``lease_until``; ``attempt`` counts the owners and fences the
+    earlier ones off.
+    """
+
+    class State(models.TextChoices):
+        """Where the run stands."""
+
+        QUEUED = "queued"
+        RUNNING = "running"
+        DONE = "done"
+        STOPPED = "stopped"
+        FAILED = "failed"
+        INTERRUPTED = "interrupted"
+
+    ACTIVE = (State.QUEUED, State.RUNNING)
+
+    id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
+    message = models.ForeignKey(Message, on_delete=models.CASCADE, related_name="generations")
+    state = models.CharField(max_length=12, choices=State, default=State.QUEUED)
+    created_at = models.DateTimeField()
+    started_at = models.DateTimeField(null=True)
+    first_text_at = models.DateTimeField(null=True)
+    ended_at = models.DateTimeField(null=True)
+    runner = models.UUIDField(null=True)
+    lease_until = models.DateTimeField(null=True)
+    attempt = models.PositiveIntegerField(default=0)
+    stop_requested = models.BooleanField(default=False)
+    reason = models.CharField(max_length=40, blank=True)
+    facts = models.JSONField(default=dict)
+    prompt_tokens = models.PositiveIntegerField(null=True)
+    completion_tokens = models.PositiveIntegerField(null=True)
+    cached_tokens = models.PositiveIntegerField(null=True)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["message"],
+                condition=Q(state__in=["queued", "running"]),
+                name="one_active_run_an_answer",
+            ),
+        ]
+        indexes = [
+            models.Index(
+                fields=["created_at"],
+                condition=Q(state__in=["queued", "running"]),
+                name="active_generations",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.id} {self.state}"
+
+    @property
+    def is_active(self) -> bool:
+        """Whether the answer is still coming."""
+        return self.state in self.ACTIVE
+
+
+class Chunk(models.Model):
+    """What an active generation wrote in one tick. ``seq`` counts from 1 without a gap.
+
+    Chunks live until the run ends; then the message holds their text.
+    """
+
+    pk = models.CompositePrimaryKey("generation_id", "seq")
+    generation = models.ForeignKey(Generation, on_delete=models.CASCADE, related_name="chunks")
+    seq = models.PositiveIntegerField()
+    text = models.TextField()
+
+    def __str__(self) -> str:
+        return f"{self.generation_id} {self.seq}"

@@ -1,0 +1,21 @@
+"""Addresses of the sockets."""
+
+from channels.generic.websocket import AsyncWebsocketConsumer
+from django.urls import path, re_path
+
+from chat.consumers import PageConsumer
+
+
+class NoSuchSocket(AsyncWebsocketConsumer):
+    """Any other address: the door stays shut."""
+
+    async def connect(self) -> None:
+        """Refuse."""
+        await self.close()
+
+
+websocket_urlpatterns = [
+    path("ws/", PageConsumer.as_asgi(), name="socket"),
+    path("ws/conversations/<uuid:conversation_id>/", PageConsumer.as_asgi(), name="socket_of"),
+    re_path("", NoSuchSocket.as_asgi()),
+]

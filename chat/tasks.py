@@ -1,0 +1,54 @@
+"""What nobody is watching. Arguments are ids; every task can run twice."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+
+from celery import shared_task
+from channels.db import database_sync_to_async
+
+from chat.domain import generations, titles
+from chat.engines import Engines
+from chat.models import Conversation
+from engine_adapter.types import Failed, Request, Text
+
+log = logging.getLogger(__name__)
+
+_AT_ONCE = 5
+
+
+@shared_task
+def title_conversations() -> None:
+    """Name a few conversations, as long as nobody waits for an answer."""
+    if not generations.anybody_waits():
+        asyncio.run(_title(titles.due(limit=_AT_ONCE)))
+
+
+async def _title(conversations: list[Conversation]) -> None:
+    engines = Engines()
+    try:
+        for conversation in conversations:
+            if await database_sync_to_async(generations.anybody_waits)():
+                return
+            request = await database_sync_to_async(titles.build)(conversation)
+            words = await _words(engines, conversation, request) if request else ""
+            if words is not None:
+                await database_sync_to_async(titles.settle)(conversation, words)
+    finally:
+        await engines.aclose()
+
+
+async def _words(engines: Engines, conversation: Conversation, request: Request) -> str | None:
+    """What the model says; ``None`` when the engine is away and asking later may help."""
+    words = ""
+    engine = engines.of(conversation.language_model.engine)
+    async with contextlib.aclosing(engine.stream(request)) as stream:
+        async for event in stream:
+            if isinstance(event, Text):
+                words += event.text
+            elif isinstance(event, Failed):
+                log.info("no title for %s: %s", conversation.pk, event.error.code)
+                return "" if event.error.code == "context_length_exceeded" else None
+    return words

@@ -1,0 +1,24 @@
+"""How templates get at rendered text."""
+
+from django import template
+from django.utils.safestring import SafeString
+
+from chat.domain.answers import Reading
+from chat.markdown import Live, render
+
+register = template.Library()
+
+
+@register.filter
+def markdown(text: str) -> SafeString:
+    """Finished Markdown as safe HTML."""
+    return render(text)
+
+
+@register.filter
+def live(reading: Reading) -> Live:
+    """A growing answer split into finished blocks and the open one, as the stream sends it."""
+    grown = Live()
+    if reading.text:
+        grown.feed(reading.text)
+    return grown

@@ -1,0 +1,1 @@
+"""The pages of chat. Each view checks, calls one verb, and renders."""

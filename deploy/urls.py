@@ -1,0 +1,15 @@
+"""Where everything is."""
+
+from django.urls import include, path
+
+from deploy import views
+
+handler404 = "deploy.views.not_found"
+handler500 = "deploy.views.server_error"
+
+urlpatterns = [
+    path("healthz", views.healthz, name="healthz"),
+    path("readyz", views.readyz, name="readyz"),
+    path("accounts/", include("accounts.urls")),
+    path("", include("chat.urls")),
+]
