@@ -43,7 +43,8 @@ class Configuration:
         if len(os.fsencode(path / LONGEST_SOCKET_NAME)) <= SOCKET_PATH_BYTES:
             return path
         digest = hashlib.sha256(os.fsencode(self.data)).hexdigest()[:12]
-        runtime = os.environ.get("XDG_RUNTIME_DIR") or "/tmp"  # noqa: S108 - owner is checked
+        own = "/run" if os.geteuid() == 0 else os.environ.get("XDG_RUNTIME_DIR", "")
+        runtime = own if os.access(own, os.W_OK) else "/tmp"  # noqa: S108 - its owner is checked
         return Path(runtime) / f"konak-{os.geteuid()}-{digest}"
 
     @property

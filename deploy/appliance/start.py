@@ -64,6 +64,7 @@ def _run(config: Configuration) -> int:
         return 0
     finally:
         supervisor.stop(STOP_ORDER)
+        data.clear(config)
 
 
 def _start(config: Configuration, supervisor: Supervisor) -> None:

@@ -1,0 +1,10 @@
+"""What every test may ask for; the services themselves are in services.py."""
+
+from __future__ import annotations
+
+import pytest
+
+
+@pytest.fixture(scope="session")
+def django_db_modify_db_settings(postgres_server: object) -> None:
+    """The test database is made on the server that is started for it."""
