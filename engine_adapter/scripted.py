@@ -7,7 +7,7 @@ the whole contract of ``Engine`` and counts its own streams, so that a cancel ca
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Sequence
+from collections.abc import AsyncGenerator, Iterable, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
 from pathlib import Path
@@ -71,7 +71,7 @@ class ScriptedEngine:
         """Requests in line for a slot."""
         return len(self._line)
 
-    async def stream(self, request: Request) -> AsyncIterator[Event]:
+    async def stream(self, request: Request) -> AsyncGenerator[Event, None]:
         """See ``Engine.stream``."""
         refusal = self._refusal(request)
         if refusal is not None:
@@ -174,6 +174,8 @@ class ScriptedEngine:
 
     async def _sleep_until(self, due: float) -> None:
         # Not asyncio.sleep: aclose() must be able to wake every sleeper.
+        if self._closed:
+            return
         loop = asyncio.get_running_loop()
         future = loop.create_future()
         timer = loop.call_at(due, _wake, (future,))

@@ -6,7 +6,7 @@ Builds requests and drives the stream. What frames mean is in answer.py, errors 
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing, suppress
 from typing import Any
 
@@ -53,7 +53,7 @@ class OpenAIEngine:
         self._extras = extras
         self._thinking_opened = thinking_opened
 
-    async def stream(self, request: Request) -> AsyncIterator[Event]:
+    async def stream(self, request: Request) -> AsyncGenerator[Event, None]:
         """See ``Engine.stream``. Closing the iterator closes the HTTP reply, which cancels."""
         try:
             response = await self._ask(request)
