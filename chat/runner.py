@@ -158,15 +158,17 @@ class Runner:
 
     async def _look_at_engines(self) -> None:
         """Keep the catalogue as the engines tell it. One that is silent keeps what was known."""
+        silent: set[UUID] = set()
         while True:
-            silent = False
             for row in await database_sync_to_async(catalogue.connections)():
                 try:
                     cards = await self._engines.of(row).models()
                 except EngineError as error:
-                    log.info("engine %s tells no models: %s", row.pk, error.code)
-                    silent = True
+                    if row.pk not in silent:
+                        log.warning("engine %s tells no models: %s", row.pk, error.code)
+                    silent.add(row.pk)
                     continue
+                silent.discard(row.pk)
                 await database_sync_to_async(catalogue.refresh)(row, cards)
             await asyncio.sleep(CATALOGUE_SILENT_S if silent else CATALOGUE_S)
 
