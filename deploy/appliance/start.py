@@ -144,7 +144,7 @@ def _django(config: Configuration) -> list[Program]:
         *("--no-server-header", "--no-proxy-headers", "--no-access-log", "--log-level", "warning"),
     ]
     worker = [
-        *("-m", "celery", "-A", "deploy", "worker", "--beat", "--concurrency", "1"),
+        *("-m", "celery", "--quiet", "-A", "deploy", "worker", "--beat", "--concurrency", "1"),
         *("--schedule", str(config.run / "beat"), "--loglevel", "WARNING"),
         *("--without-gossip", "--without-mingle"),
     ]

@@ -6,6 +6,7 @@ import os
 import shutil
 import socket
 import subprocess
+import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -91,8 +92,9 @@ def test_a_starter_model_that_is_none_is_refused(
 
 def test_the_sentence_is_turkish_where_the_locale_is(place: Path) -> None:
     env = environment(KONAK_STARTER_MODEL=str(place / "none.gguf"), LC_ALL="tr_TR.UTF-8")
-    line = one_sentence(refused("--data", str(place / "data"), env=env))
-    assert "okunamıyor" in line
+    done = refused("--data", str(place / "data"), env=env)
+    # A shell in between may warn that the machine lacks the locale.
+    assert "okunamıyor" in done.stderr.splitlines()[-1]
 
 
 def test_a_database_that_cannot_be_made_leaves_nothing(place: Path, starter_model: Path) -> None:
@@ -119,10 +121,7 @@ def test_too_little_room_is_refused_with_both_numbers(tmp_path: Path) -> None:
 
 def test_a_missing_compiler_is_named(fresh_checkout: Path, bare_path: Path) -> None:
     python = bare_path / "python3"
-    python.write_text(
-        f'#!/bin/sh\nexec {shutil.which("python3.11") or shutil.which("python3")} "$@"\n'
-    )
-    python.chmod(0o755)
+    python.symlink_to(Path(sys.executable).resolve())
     arguments = ("--port", str(free_port()), "--data", str(fresh_checkout / "data"))
     env = environment(PATH=str(bare_path), HOME=os.environ["HOME"])
     line = one_sentence(refused(*arguments, env=env, up=fresh_checkout / "deploy" / "up"))
