@@ -169,14 +169,10 @@ def test_the_last_usage_counts_wherever_it_stands() -> None:
 
     choice: dict[str, Any] = {"index": 0, "delta": {"content": "a"}, "finish_reason": None}
     finish: dict[str, Any] = {"index": 0, "delta": {}, "finish_reason": "stop"}
+    cached = usage(2) | {"prompt_tokens_details": {"cached_tokens": 4}}
     stream = [
         frame({"choices": [choice], "usage": usage(1)}),
-        frame(
-            {
-                "choices": [finish],
-                "usage": {**usage(2), "prompt_tokens_details": {"cached_tokens": 4}},
-            }
-        ),
+        frame({"choices": [finish], "usage": cached}),
         frame({"choices": [], "usage": None}),
     ]
     assert events(*stream, DONE)[-1] == Finished("stop", Usage(5, 2, 4))

@@ -1,0 +1,78 @@
+"""Engine hosts as real processes, for tests that talk to one or kill one."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from engine_adapter.errors import EngineError
+from engine_adapter.remote.openai import HOST_EXTRAS, OpenAIEngine
+
+ROOT = Path(__file__).parents[2]
+
+
+@dataclass(frozen=True)
+class Host:
+    """A running ``python -m engine_adapter serve``."""
+
+    process: subprocess.Popen[bytes]
+    socket: Path
+    log: Path
+
+    async def engine(self) -> OpenAIEngine:
+        """A way to talk to the host, once it is ready. To be closed by who asked for it."""
+        engine = OpenAIEngine(f"unix://{self.socket}", extras=HOST_EXTRAS)
+        while True:
+            try:
+                await engine.health()
+            except EngineError as error:
+                if self.process.poll() is not None:
+                    pytest.fail(f"The host ended: {error}\n{self.log.read_text()[-2000:]}")
+                await asyncio.sleep(0.05)
+            else:
+                return engine
+
+    def descendants(self) -> set[int]:
+        """The process ids of everything the host has started."""
+        found: set[int] = set()
+        unread = [self.process.pid]
+        while unread:
+            children = Path(f"/proc/{unread.pop()}/task").glob("*/children")
+            pids = {int(pid) for path in children for pid in path.read_text().split()}
+            unread += pids - found
+            found |= pids
+        return found
+
+
+async def all_gone(pids: set[int]) -> None:
+    """Return when none of the processes lives; one that waits to be buried does not."""
+    for pid in pids:
+        stat = Path(f"/proc/{pid}/stat")
+        with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+            while stat.read_text().rsplit(")", 1)[1].split()[0] != "Z":
+                await asyncio.sleep(0.05)
+
+
+@contextlib.contextmanager
+def running_host(folder: Path, *arguments: str | Path) -> Iterator[Host]:
+    """A host as long as the block lasts, with its socket and log in ``folder``."""
+    socket, log = folder / "engine.sock", folder / "host.log"
+    command = [sys.executable, "-m", "engine_adapter", "serve", "--socket", socket, *arguments]
+    with log.open("wb") as output:
+        process = subprocess.Popen(command, cwd=ROOT, stdout=output, stderr=output)
+    try:
+        yield Host(process, socket, log)
+    finally:
+        process.terminate()
+        try:
+            process.wait(15)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
