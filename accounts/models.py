@@ -65,7 +65,7 @@ class Session(AbstractBaseSession):
     """A signed-in browser. Knows its person, so that all of somebody's can be ended at once."""
 
     user = models.ForeignKey(User, on_delete=models.CASCADE, null=True, related_name="sessions")
-    started_at = models.DateTimeField(auto_now_add=True)
+    started_at = models.DateTimeField()
 
     @classmethod
     def get_session_store_class(cls) -> type[Any]:

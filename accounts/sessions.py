@@ -50,6 +50,7 @@ class SessionStore(DatabaseStore):
         """The row to save for ``data``."""
         row = super().create_model_instance(data)
         row.user_id = data.get(SESSION_KEY)
+        row.started_at = self._started(data)
         row.expire_date = self._limit(data)
         return row
 
@@ -63,9 +64,12 @@ class SessionStore(DatabaseStore):
 
     def _limit(self, data: dict[str, Any]) -> datetime:
         idle_s, absolute_s = settings.SESSION_LIMITS_S[data.get(_KIND, "person")]
-        now = timezone.now()
-        started = datetime.fromisoformat(data[_STARTED]) if _STARTED in data else now
-        return min(now + timedelta(seconds=idle_s), started + timedelta(seconds=absolute_s))
+        idle = timezone.now() + timedelta(seconds=idle_s)
+        return min(idle, self._started(data) + timedelta(seconds=absolute_s))
+
+    @staticmethod
+    def _started(data: dict[str, Any]) -> datetime:
+        return datetime.fromisoformat(data[_STARTED]) if _STARTED in data else timezone.now()
 
 
 def start(request: HttpRequest, user: User) -> None:
