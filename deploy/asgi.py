@@ -1,12 +1,16 @@
 """What the web process serves: pages over HTTP, news over WebSocket."""
 
 import os
+import warnings
 
 from channels.routing import ProtocolTypeRouter, URLRouter
 from channels.sessions import SessionMiddlewareStack
 from django.core.asgi import get_asgi_application
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "deploy.settings")
+
+# Static files are small and read in a thread; Django only points out that they are not awaited.
+warnings.filterwarnings("ignore", message="StreamingHttpResponse must consume synchronous")
 
 pages = get_asgi_application()
 
