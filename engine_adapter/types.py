@@ -12,6 +12,7 @@ from engine_adapter.errors import EngineError
 
 Role = Literal["system", "user", "assistant"]
 FinishReason = Literal["stop", "length", "cancelled", "other"]
+ModelState = Literal["loaded", "loading", "failed", "available"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +114,8 @@ class ModelCard:
     """What an engine tells about one model it serves.
 
     ``name`` is what a Request says; ``context_length`` is in tokens for one request, ``None``
-    where the engine does not tell; ``sha256`` is of the model file where it is known.
+    where the engine does not tell; ``sha256`` is of the model file where it is known; ``state``
+    is None where the engine does not tell (an ``available`` model is loaded when it is asked).
     """
 
     name: str
@@ -122,3 +124,4 @@ class ModelCard:
     quantization: str | None = None
     sha256: str | None = None
     continues: bool = False
+    state: ModelState | None = None

@@ -1,0 +1,189 @@
+"""The header of a GGUF file, read with bounds in pure Python before llama.cpp sees the file.
+
+The format is ggml/docs/gguf.md, versions 2 and 3, little-endian. Nothing is trusted: a count, a
+length or an offset that the file cannot hold ends in ``Damaged``.
+"""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import dataclass
+from pathlib import Path
+from typing import BinaryIO
+
+MOST_ENTRIES = 1 << 16
+MOST_TENSORS = 1 << 20
+MOST_DIMENSIONS = 4
+LONGEST_KEY = 1 << 16
+LONGEST_KEPT = 1 << 16  # of a string whose value is kept; longer ones are stepped over
+
+# value types: 8 is a string, 9 an array
+SCALARS = {0: "B", 1: "b", 2: "<H", 3: "<h", 4: "<I", 5: "<i", 6: "<f", 7: "?",
+           10: "<Q", 11: "<q", 12: "<d"}  # fmt: skip
+STRING, ARRAY = 8, 9
+
+# general.file_type (llama.h: llama_ftype)
+QUANTIZATIONS = {
+    0: "F32", 1: "F16", 2: "Q4_0", 3: "Q4_1", 7: "Q8_0", 8: "Q5_0", 9: "Q5_1", 10: "Q2_K",
+    11: "Q3_K_S", 12: "Q3_K_M", 13: "Q3_K_L", 14: "Q4_K_S", 15: "Q4_K_M", 16: "Q5_K_S",
+    17: "Q5_K_M", 18: "Q6_K", 19: "IQ2_XXS", 20: "IQ2_XS", 21: "Q2_K_S", 22: "IQ3_XS",
+    23: "IQ3_XXS", 24: "IQ1_S", 25: "IQ4_NL", 26: "IQ3_S", 27: "IQ3_M", 28: "IQ2_S",
+    29: "IQ2_M", 30: "IQ4_XS", 31: "IQ1_M", 32: "BF16", 36: "TQ1_0", 37: "TQ2_0", 38: "MXFP4",
+}  # fmt: skip
+
+# ggml type: (elements, bytes) of a block; a type that is not here is checked by its offset alone
+BLOCKS = {
+    0: (1, 4), 1: (1, 2), 2: (32, 18), 3: (32, 20), 6: (32, 22), 7: (32, 24), 8: (32, 34),
+    10: (256, 84), 11: (256, 110), 12: (256, 144), 13: (256, 176), 14: (256, 210),
+    16: (256, 66), 17: (256, 74), 18: (256, 98), 19: (256, 50), 20: (32, 18), 21: (256, 110),
+    22: (256, 82), 23: (256, 136), 24: (1, 1), 25: (1, 2), 26: (1, 4), 27: (1, 8), 28: (1, 8),
+    29: (256, 56), 30: (1, 2), 34: (256, 54), 35: (256, 66), 39: (32, 17),
+}  # fmt: skip
+
+
+class Damaged(Exception):
+    """Not a model file, or not all of one; the message says what is wrong, for people."""
+
+
+@dataclass(frozen=True, slots=True)
+class Header:
+    """What a model file tells about itself; ``context_length`` is what it was trained for."""
+
+    architecture: str
+    context_length: int
+    name: str | None
+    quantization: str | None
+    size_bytes: int
+
+
+def read_header(path: Path) -> Header:
+    """Read and check a file. Raises ``Damaged``, and ``OSError`` where it cannot be read."""
+    with path.open("rb") as file:
+        reader = _Reader(file, path.stat().st_size)
+        if reader.take(4) != b"GGUF":
+            raise Damaged("It is not a GGUF file.")
+        version = reader.number("<I")
+        if version not in (2, 3):
+            raise Damaged(f"It is a GGUF file of version {version}; versions 2 and 3 can be read.")
+        tensors = reader.count(MOST_TENSORS, "tensors")
+        entries = reader.count(MOST_ENTRIES, "metadata entries")
+        metadata = dict(reader.entry() for _ in range(entries))
+        if not tensors:
+            raise Damaged("It holds no weights.")
+        reader.check_tensors(tensors, _whole(metadata.get("general.alignment", 32), 1 << 16))
+    return _header(metadata, reader.size)
+
+
+def _header(metadata: dict[str, object], size: int) -> Header:
+    architecture = metadata.get("general.architecture")
+    if not isinstance(architecture, str) or not architecture:
+        raise Damaged("It does not tell its architecture.")
+    name = metadata.get("general.name")
+    file_type = metadata.get("general.file_type")
+    return Header(
+        architecture=architecture,
+        context_length=_whole(metadata.get(f"{architecture}.context_length"), 1 << 31),
+        name=name if isinstance(name, str) else None,
+        quantization=QUANTIZATIONS.get(file_type) if isinstance(file_type, int) else None,
+        size_bytes=size,
+    )
+
+
+def _whole(value: object, most: int) -> int:
+    if not isinstance(value, int) or isinstance(value, bool) or not 0 < value <= most:
+        raise Damaged("It does not tell its context length or alignment, or tells nonsense.")
+    return value
+
+
+class _Reader:
+    """Reads forward and never past the end."""
+
+    def __init__(self, file: BinaryIO, size: int) -> None:
+        self._file = file
+        self.size = size
+        self._left = size
+
+    def take(self, length: int) -> bytes:
+        """The next bytes, all of them or ``Damaged``."""
+        self._spend(length)
+        data = self._file.read(length)
+        if len(data) != length:
+            raise Damaged("It ends in the middle.")
+        return data
+
+    def number(self, form: str) -> int:
+        """The next number in the form of ``struct``."""
+        value: int = struct.unpack(form, self.take(struct.calcsize(form)))[0]
+        return value
+
+    def count(self, most: int, what: str) -> int:
+        """The next 64-bit count of things of which each takes at least a byte."""
+        value = self.number("<Q")
+        if value > min(most, self._left):
+            raise Damaged(f"It claims to hold {value} {what}.")
+        return value
+
+    def string(self, most: int) -> str | None:
+        """The next string; None where it is longer than ``most`` and was stepped over."""
+        length = self.number("<Q")
+        if length > most:
+            self._skip(length)
+            return None
+        return self.take(length).decode("utf-8", "replace")
+
+    def entry(self) -> tuple[str, object]:
+        """The next key with its value; arrays and long strings are stepped over."""
+        key = self.string(LONGEST_KEY)
+        if not key:
+            raise Damaged("A metadata key is missing or far too long.")
+        kind = self.number("<I")
+        if kind == STRING:
+            return key, self.string(LONGEST_KEPT)
+        if kind == ARRAY:
+            self._skip_array()
+            return key, None
+        return key, self.number(_form(kind))
+
+    def check_tensors(self, tensors: int, alignment: int) -> None:
+        """Read the list of tensors; raise ``Damaged`` unless the file holds all their data."""
+        end = 0
+        for _ in range(tensors):
+            self.string(LONGEST_KEY)
+            dimensions = self.number("<I")
+            if dimensions > MOST_DIMENSIONS:
+                raise Damaged(f"A tensor claims to have {dimensions} dimensions.")
+            elements = 1
+            for _ in range(dimensions):
+                elements *= self.number("<Q")
+            block, block_bytes = BLOCKS.get(self.number("<I"), (1, 0))
+            end = max(end, self.number("<Q") + elements // block * block_bytes)
+        begin = -(-(self.size - self._left) // alignment) * alignment
+        if begin + end > self.size:
+            raise Damaged(
+                f"It is cut short: {begin + end} bytes are announced, {self.size} are there."
+            )
+
+    def _spend(self, length: int) -> None:
+        if length > self._left:
+            raise Damaged("It ends in the middle.")
+        self._left -= length
+
+    def _skip(self, length: int) -> None:
+        self._spend(length)
+        self._file.seek(length, 1)
+
+    def _skip_array(self) -> None:
+        kind = self.number("<I")
+        length = self.count(self.size, "array elements")
+        if kind == STRING:
+            for _ in range(length):
+                self._skip(self.number("<Q"))
+        else:
+            self._skip(length * struct.calcsize(_form(kind)))
+
+
+def _form(kind: int) -> str:
+    form = SCALARS.get(kind)
+    if form is None:
+        raise Damaged(f"It uses the unknown value type {kind}.")
+    return form
