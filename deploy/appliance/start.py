@@ -82,10 +82,13 @@ def _start(config: Configuration, supervisor: Supervisor) -> None:
         ready = functools.partial(_database_is_ready, cluster, supervisor)
         _await(supervisor, "postgres", config, ready, RECOVERY_LIMIT_S)
     link = _prepare(config, supervisor)
-    for program in _django(config):
-        supervisor.start(program)
+    web, *others = _django(config)
+    supervisor.start(web)
     answers = functools.partial(checks.web_answers, config.host, config.port, config.public_url)
     _await(supervisor, "web", config, answers, WEB_LIMIT_S)
+    # Only now: on a small machine their start would hold up the page's.
+    for program in others:
+        supervisor.start(program)
     say("ready", url=config.public_url)
     if link:
         say("first_administrator", url=config.public_url + link)
