@@ -18,7 +18,7 @@ from channels.generic.websocket import AsyncWebsocketConsumer
 from django.conf import settings
 from django.contrib.auth import SESSION_KEY
 from django.db import Error as DatabaseError
-from django.http import Http404
+from django.http import Http404, HttpRequest
 from django.template.loader import render_to_string
 from django.utils import timezone, translation
 
@@ -42,6 +42,7 @@ class PageConsumer(AsyncWebsocketConsumer):
         """Same origin, signed in, and allowed to see the conversation; else the door stays shut."""
         self._tasks: list[asyncio.Task[None]] = []
         self._following: dict[str, tuple[Answer, int, int, str]] = {}
+        self._joining: set[str] = set()
         self._wake = asyncio.Event()
         if not self._same_origin():
             await self.close()
@@ -98,12 +99,12 @@ class PageConsumer(AsyncWebsocketConsumer):
         return [str(reading.message.pk) for reading in path if reading.is_active]
 
     def _language_of_request(self) -> str:
-        cookies = dict(self.scope["headers"]).get(b"cookie", b"").decode("latin-1")
-        for cookie in cookies.split(";"):
-            name, _, value = cookie.strip().partition("=")
-            if name == settings.LANGUAGE_COOKIE_NAME and value in dict(settings.LANGUAGES):
-                return value
-        return settings.LANGUAGE_CODE
+        """The language the page itself was written in: cookie, then Accept-Language."""
+        request = HttpRequest()
+        request.COOKIES = self.scope["cookies"]
+        accepted = dict(self.scope["headers"]).get(b"accept-language", b"")
+        request.META["HTTP_ACCEPT_LANGUAGE"] = accepted.decode("latin-1")
+        return translation.get_language_from_request(request)
 
     # News in
 
@@ -115,27 +116,29 @@ class PageConsumer(AsyncWebsocketConsumer):
                 self._start(self.close(code=SIGNED_OUT))
         elif item["kind"] == "titled" and item["owner"] == str(self._user.pk):
             self._start(self._send_title(item["conversation"]))
-        elif item["kind"] == "changed" and item["answer"] not in self._following:
-            if self._conversation is not None:
-                self._start(self._follow_if_ours(item["answer"]))
+        elif item["kind"] in {"grew", "changed"}:
+            # An answer that began elsewhere (another tab, a retry) is followed here too.
+            if item["answer"] not in self._following and self._shows(item["conversation"]):
+                self._start(self._follow(item["answer"]))
 
     def _start(self, coroutine: Any) -> None:
         task = asyncio.ensure_future(coroutine)
         self._tasks.append(task)
         task.add_done_callback(self._tasks.remove)
 
-    async def _follow_if_ours(self, answer_id: str) -> None:
-        """An answer began elsewhere (another tab, a retry): show it where it belongs here."""
-        with contextlib.suppress(Http404, DatabaseError):
-            answer = await database_sync_to_async(access.answer_for)(self._user, UUID(answer_id))
-            if self._conversation and answer.conversation_id == self._conversation.pk:
-                await self._follow(answer_id)
+    def _shows(self, conversation_id: str) -> bool:
+        return self._conversation is not None and str(self._conversation.pk) == conversation_id
 
     async def _follow(self, answer_id: str) -> None:
-        if answer_id not in self._following:
+        if answer_id in self._following or answer_id in self._joining:
+            return
+        self._joining.add(answer_id)
+        try:
             answer = await hub().follow(answer_id, self._wake.set)
-            self._following[answer_id] = (answer, -1, 0, "")
-            self._wake.set()
+        finally:
+            self._joining.discard(answer_id)
+        self._following[answer_id] = (answer, -1, 0, "")
+        self._wake.set()
 
     # Frames out
 
@@ -161,9 +164,13 @@ class PageConsumer(AsyncWebsocketConsumer):
         if version == -1 or began != state or blocks > len(text.blocks):
             frame = self._render("chat/_answer_frame.html", reading=reading, live=text)
         else:
-            fresh = text.blocks[blocks:]
             frame = self._render(
-                "chat/_growth_frame.html", message=reading.message, blocks=fresh, open=text.open
+                "chat/_growth_frame.html",
+                message=reading.message,
+                since=blocks,
+                upto=len(text.blocks),
+                blocks=text.blocks[blocks:],
+                open=text.open,
             )
         self._following[answer_id] = (answer, now, len(text.blocks), began)
         await self.send(text_data=frame)
@@ -176,7 +183,9 @@ class PageConsumer(AsyncWebsocketConsumer):
             found = await database_sync_to_async(access.conversation_for)(
                 self._user, UUID(conversation_id)
             )
-            await self.send(text_data=self._render("chat/_title_frame.html", conversation=found))
+            shown = self._shows(conversation_id)
+            frame = self._render("chat/_title_frame.html", conversation=found, shown=shown)
+            await self.send(text_data=frame)
 
     def _render(self, template: str, **context: Any) -> str:
         with translation.override(self._language):

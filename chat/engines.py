@@ -1,4 +1,4 @@
-"""From an ``EngineConnection`` row to the engine behind it. One adapter a connection and process."""
+"""From an ``EngineConnection`` row to the engine behind it. One adapter a connection."""
 
 from __future__ import annotations
 

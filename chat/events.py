@@ -22,6 +22,7 @@ GROUP = "web"
 class Grew:
     """An answer got the chunks up to ``seq``; ``text`` is what ``seq`` added."""
 
+    conversation: str
     answer: str
     generation: str
     seq: int
@@ -31,8 +32,9 @@ class Grew:
 
 @dataclass(frozen=True, slots=True)
 class Changed:
-    """An answer entered another state."""
+    """An answer entered another state, or a new one is awaited."""
 
+    conversation: str
     answer: str
     kind: str = "changed"
 

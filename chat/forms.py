@@ -20,7 +20,9 @@ class MessageForm(forms.Form):
 
     text = forms.CharField(
         strip=False,
-        error_messages={"required": gettext_lazy("There is nothing to send yet. Write something first.")},
+        error_messages={
+            "required": gettext_lazy("There is nothing to send yet. Write something first.")
+        },
     )
     message_id = forms.UUIDField(
         error_messages={
@@ -38,8 +40,8 @@ class MessageForm(forms.Form):
         if over > 0:
             raise forms.ValidationError(
                 ngettext(
-                    "The message is %(over)s character too long; the limit is %(limit)s. Nothing was sent.",
-                    "The message is %(over)s characters too long; the limit is %(limit)s. Nothing was sent.",
+                    "The message is %(over)s character too long (limit: %(limit)s). Shorten it.",
+                    "The message is %(over)s characters too long (limit: %(limit)s). Shorten it.",
                     over,
                 )
                 % {
@@ -62,7 +64,9 @@ class NewConversationForm(MessageForm):
         queryset=LanguageModel.objects.none(),
         required=False,
         error_messages={
-            "invalid_choice": gettext_lazy("This model is not available any more. Choose another one.")
+            "invalid_choice": gettext_lazy(
+                "This model is not available any more. Choose another one."
+            )
         },
     )
 

@@ -182,5 +182,3 @@ def hub() -> Hub:
         _hubs[loop] = Hub()
     _hubs[loop].start()
     return _hubs[loop]
-
-

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import lru_cache
+from itertools import pairwise
 from urllib.parse import urlsplit
 
 import nh3
@@ -72,11 +73,13 @@ class Live:
         parser = _parser()
         env: EnvType = {}
         tokens = parser.parse(self._tail, env)
-        starts = [index for index, token in enumerate(tokens) if token.level == 0 and token.nesting >= 0]
+        starts = [
+            index for index, token in enumerate(tokens) if token.level == 0 and token.nesting >= 0
+        ]
         if len(starts) > 1:
             last = starts[-1]
             first_line = (tokens[last].map or [0])[0]
-            for begin, end in zip(starts, starts[1:], strict=False):
+            for begin, end in pairwise(starts):
                 self.blocks.append(self._html(parser, tokens[begin:end], env))
             tokens = tokens[last:]
             lines = self._tail.splitlines(keepends=True)

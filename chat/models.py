@@ -83,9 +83,7 @@ class Conversation(models.Model):
         settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="conversations"
     )
     title = models.CharField(max_length=200)
-    titled_by = models.CharField(
-        max_length=12, choices=TitledBy, default=TitledBy.FIRST_WORDS
-    )
+    titled_by = models.CharField(max_length=12, choices=TitledBy, default=TitledBy.FIRST_WORDS)
     title_due = models.BooleanField(default=True)
     language_model = models.ForeignKey(
         LanguageModel, on_delete=models.PROTECT, related_name="conversations"
@@ -118,9 +116,7 @@ class Message(models.Model):
     conversation = models.ForeignKey(
         Conversation, on_delete=models.CASCADE, related_name="messages"
     )
-    parent = models.ForeignKey(
-        "self", on_delete=models.CASCADE, null=True, related_name="children"
-    )
+    parent = models.ForeignKey("self", on_delete=models.CASCADE, null=True, related_name="children")
     role = models.CharField(max_length=10, choices=Role)
     text = models.TextField(blank=True)
     language_model = models.ForeignKey(LanguageModel, on_delete=models.PROTECT, null=True)

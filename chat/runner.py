@@ -61,6 +61,12 @@ class Writing:
         """The generation's id."""
         return self.generation.pk
 
+    @property
+    def whereabouts(self) -> tuple[str, str]:
+        """The conversation's and the answer's id, as news name them."""
+        message = self.generation.message
+        return str(message.conversation_id), str(message.pk)
+
 
 class Runner:
     """Runs until cancelled; then gives its answers back for another runner to go on with."""
@@ -78,7 +84,11 @@ class Runner:
         try:
             async with asyncio.TaskGroup() as group:
                 for loop in (
-                    self._listen, self._claim, self._tick, self._heartbeat, self._look_at_engines,
+                    self._listen,
+                    self._claim,
+                    self._tick,
+                    self._heartbeat,
+                    self._look_at_engines,
                 ):
                     group.create_task(self._for_ever(loop))
         finally:
@@ -287,9 +297,7 @@ class Runner:
 
     async def _store(self, grown: list[Writing]) -> list[events.News]:
         sizes = [len(writing.pending) for writing in grown]
-        growths = [
-            Growth(w.id, w.generation.attempt, w.seq + 1, "".join(w.pending)) for w in grown
-        ]
+        growths = [Growth(w.id, w.generation.attempt, w.seq + 1, "".join(w.pending)) for w in grown]
         took = await database_sync_to_async(generations.append)(self.id, growths)
         news: list[events.News] = []
         for writing, growth, size in zip(grown, growths, sizes, strict=True):
@@ -298,8 +306,8 @@ class Runner:
                 continue
             del writing.pending[:size]
             writing.seq = growth.seq
-            answer = str(writing.generation.message_id)
-            news.append(events.Grew(answer, str(writing.id), growth.seq, growth.text))
+            where = writing.whereabouts
+            news.append(events.Grew(*where, str(writing.id), growth.seq, growth.text))
         return news
 
     async def _finish(self, writing: Writing) -> events.News:
@@ -310,4 +318,4 @@ class Runner:
         )
         self._writing.pop(writing.id, None)
         log.info("generation %s %s", writing.id, writing.end.state)
-        return events.Changed(str(writing.generation.message_id))
+        return events.Changed(*writing.whereabouts)

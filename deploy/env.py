@@ -75,7 +75,9 @@ def url(name: str, default: str | object = _UNSET, *, schemes: tuple[str, ...]) 
     except ValueError:
         scheme = ""
     if scheme not in schemes:
-        raise ImproperlyConfigured(f"{name} must start with {' or '.join(s + '://' for s in schemes)}.")
+        raise ImproperlyConfigured(
+            f"{name} must start with {' or '.join(s + '://' for s in schemes)}."
+        )
     return value
 
 

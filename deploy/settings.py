@@ -8,7 +8,7 @@ from __future__ import annotations
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from csp.constants import NONE, NONCE, SELF
+from csp.constants import NONCE, NONE, SELF
 from django.utils.translation import gettext_lazy as _
 
 from deploy import env
@@ -97,7 +97,11 @@ DATABASES = {
 DATABASES["default"]["OPTIONS"] = {
     **DATABASES["default"]["OPTIONS"],  # type: ignore[dict-item]  # an entry is a dict of options
     # A pool a process: its checked connections replace those a restarted server has dropped.
-    "pool": {"min_size": 1, "max_size": env.integer("KONAK_DATABASE_POOL", 8, at_least=2), "timeout": 5},
+    "pool": {
+        "min_size": 1,
+        "max_size": env.integer("KONAK_DATABASE_POOL", 8, at_least=2),
+        "timeout": 5,
+    },
     "connect_timeout": 5,
     "application_name": "konak",
 }
@@ -105,13 +109,15 @@ DATABASES["default"]["OPTIONS"] = {
 VALKEY_URL = env.url("KONAK_VALKEY_URL", schemes=("redis", "rediss", "unix"))
 CHANNEL_LAYERS = {
     "default": {
-        # Publish and subscribe fits a doorbell: nothing is stored, and a member who is gone costs nothing.
+        # Publish and subscribe fits a doorbell: nothing is stored, a member who left costs nothing.
         "BACKEND": "channels_redis.pubsub.RedisPubSubChannelLayer",
         "CONFIG": {"hosts": [VALKEY_URL], "prefix": "konak"},
     }
 }
 
-CELERY_BROKER_URL = f"redis+socket://{urlsplit(VALKEY_URL).path}" if VALKEY_URL.startswith("unix:") else VALKEY_URL
+CELERY_BROKER_URL = (
+    f"redis+socket://{urlsplit(VALKEY_URL).path}" if VALKEY_URL.startswith("unix:") else VALKEY_URL
+)
 CELERY_ACCEPT_CONTENT = ["json"]
 CELERY_TASK_SERIALIZER = "json"
 CELERY_RESULT_SERIALIZER = "json"
@@ -137,7 +143,10 @@ PASSWORD_HASHERS = [
 ]
 AUTH_PASSWORD_VALIDATORS = [
     {"NAME": "django.contrib.auth.password_validation.UserAttributeSimilarityValidator"},
-    {"NAME": "django.contrib.auth.password_validation.MinimumLengthValidator", "OPTIONS": {"min_length": 10}},
+    {
+        "NAME": "django.contrib.auth.password_validation.MinimumLengthValidator",
+        "OPTIONS": {"min_length": 10},
+    },
     {"NAME": "django.contrib.auth.password_validation.CommonPasswordValidator"},
     {"NAME": "django.contrib.auth.password_validation.NumericPasswordValidator"},
 ]
@@ -147,7 +156,10 @@ SETUP_LINK_HOURS = env.integer("KONAK_SETUP_LINK_HOURS", 72, at_least=1)
 
 SESSION_ENGINE = "accounts.sessions"
 SESSION_COOKIE_AGE = 24 * 3600
-SESSION_LIMITS_S = {"person": (3600, 24 * 3600), "administrator": (1800, 12 * 3600)}  # idle, absolute
+SESSION_LIMITS_S = {
+    "person": (3600, 24 * 3600),
+    "administrator": (1800, 12 * 3600),
+}  # idle, absolute
 SESSION_COOKIE_HTTPONLY = True
 SESSION_COOKIE_SAMESITE = "Lax"
 SESSION_COOKIE_SECURE = HTTPS

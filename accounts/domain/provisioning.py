@@ -97,9 +97,7 @@ def create_first_administrator(link: SetupLink, *, name: str, email: str, passwo
 
 
 def _create(*, name: str, email: str, is_administrator: bool) -> User:
-    user = User(
-        name=name.strip(), email=email.strip().lower(), is_administrator=is_administrator
-    )
+    user = User(name=name.strip(), email=email.strip().lower(), is_administrator=is_administrator)
     user.set_unusable_password()
     try:
         with transaction.atomic():

@@ -5,13 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from django.db.models import Max
 from django.contrib.postgres.aggregates import StringAgg
-from django.db.models import Value
+from django.db.models import Max, Value
 
-from chat.domain import generations
+from chat.domain import generations, tree
 from chat.models import Chunk, Conversation, Generation, Message
-from chat.domain import tree
 
 
 @dataclass(frozen=True, slots=True)

@@ -32,8 +32,10 @@ def connections() -> list[EngineConnection]:
 
 def usable_by(user: User) -> QuerySet[LanguageModel]:
     """The models this person may choose for a conversation."""
-    return LanguageModel.objects.filter(available=True) if user.is_active else (
-        LanguageModel.objects.none()
+    return (
+        LanguageModel.objects.filter(available=True)
+        if user.is_active
+        else (LanguageModel.objects.none())
     )
 
 

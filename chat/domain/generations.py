@@ -58,7 +58,14 @@ def enqueue(answer: Message) -> Generation:
     """A new run of ``answer``, for any runner to claim. Part of the caller's transaction."""
     generation = Generation.objects.create(message=answer, created_at=timezone.now())
     _ring("queued")
+    _tell_changed(answer)
     return generation
+
+
+def _tell_changed(answer: Message) -> None:
+    events.tell_on_commit(
+        events.Changed(conversation=str(answer.conversation_id), answer=str(answer.pk))
+    )
 
 
 def ahead_of(generation: Generation) -> int:
@@ -224,7 +231,7 @@ def stop(answer: Message, *, actor: User) -> bool:
             Generation.objects.filter(pk=active.pk).update(stop_requested=True)
             _ring("stop")
         audit.record("answer.stopped", actor=actor, about=answer)
-        events.tell_on_commit(events.Changed(answer=str(answer.pk)))
+        _tell_changed(answer)
     return True
 
 
@@ -252,5 +259,4 @@ def retry(answer: Message, *, actor: User) -> Message:
             )
         enqueue(answer)
         audit.record("answer.retried", actor=actor, about=answer)
-        events.tell_on_commit(events.Changed(answer=str(answer.pk)))
     return answer

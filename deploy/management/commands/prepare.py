@@ -22,7 +22,9 @@ class Command(BaseCommand):
     The last line is ``first-administrator: PATH`` while the house has no administrator.
     """
 
-    help = "Compile translations, collect static files, migrate, print the first administrator's link."
+    help = (
+        "Compile translations, collect static files, migrate, print the first administrator's link."
+    )
     requires_system_checks: list[str] = []
 
     def handle(self, *args: Any, **options: Any) -> None:
