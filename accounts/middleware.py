@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 from urllib.parse import urlencode, urlsplit
 
 from django.contrib.auth.middleware import LoginRequiredMiddleware
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.http.response import HttpResponseBase
 from django.shortcuts import resolve_url
 from django.utils.http import url_has_allowed_host_and_scheme
 
 from accounts import sessions
 from accounts.domain import audit
+
+if TYPE_CHECKING:
+    from accounts.requests import PageRequest
 
 
 class SignInRequired(LoginRequiredMiddleware):
@@ -24,21 +28,20 @@ class SignInRequired(LoginRequiredMiddleware):
 
     def process_view(
         self, request: HttpRequest, view_func: Callable[..., Any], view_args: Any, view_kwargs: Any
-    ) -> HttpResponse | None:
+    ) -> HttpResponseBase | None:
         """Let signed-in people through and note that their session is in use."""
         audit.address.set(request.META.get("REMOTE_ADDR"))
         if request.user.is_authenticated:
-            request.session.touch()
-        response: HttpResponse | None = super().process_view(
-            request, view_func, view_args, view_kwargs
-        )
-        return response
+            cast("PageRequest", request).session.touch()
+        return super().process_view(request, view_func, view_args, view_kwargs)
 
-    def handle_no_permission(self, request: HttpRequest, view_func: Any) -> HttpResponse:
+    def handle_no_permission(  # type: ignore[override]  # htmx is redirected by a header
+        self, request: HttpRequest, view_func: Any
+    ) -> HttpResponse:
         """To the sign-in page, with the way back."""
         back = self._page_of(request)
         target = f"{resolve_url('accounts:sign_in')}?{urlencode({'next': back})}"
-        if request.htmx:
+        if request.headers.get("HX-Request"):
             return HttpResponse(status=204, headers={"HX-Redirect": target})
         if request.method == "POST" and request.POST.get("text"):
             self._keep_draft(request)
@@ -46,7 +49,7 @@ class SignInRequired(LoginRequiredMiddleware):
 
     def _page_of(self, request: HttpRequest) -> str:
         """The page the person was on: this one, or the one that posted."""
-        if request.method == "GET" and not request.htmx:
+        if request.method == "GET" and not request.headers.get("HX-Request"):
             return request.get_full_path()
         referer = request.headers.get("HX-Current-URL") or request.headers.get("Referer") or "/"
         if not url_has_allowed_host_and_scheme(referer, allowed_hosts={request.get_host()}):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from django.conf import settings
 from django.contrib.auth import SESSION_KEY, login, logout
@@ -40,7 +40,7 @@ class SessionStore(DatabaseStore):
 
     def load(self) -> dict[str, Any]:
         """The session's values; an expired or ended one is empty and gets a new key."""
-        row = self._get_session_from_db()
+        row = self._get_session_from_db()  # type: ignore[attr-defined]  # not in the stubs
         if row is None:
             return {}
         self.expires_at = row.expire_date
@@ -48,7 +48,7 @@ class SessionStore(DatabaseStore):
 
     def create_model_instance(self, data: dict[str, Any]) -> Session:
         """The row to save for ``data``."""
-        row = super().create_model_instance(data)
+        row = cast("Session", super().create_model_instance(data))
         row.user_id = data.get(SESSION_KEY)
         row.started_at = self._started(data)
         row.expire_date = self._limit(data)
@@ -56,7 +56,7 @@ class SessionStore(DatabaseStore):
 
     def touch(self) -> None:
         """Note that the session is in use; writes at most once a minute."""
-        limit = self._limit(self._session)
+        limit = self._limit(dict(self.items()))
         if self.expires_at and limit - self.expires_at < timedelta(seconds=_TOUCH_S):
             return
         self.expires_at = limit

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 from django import forms
 from django.conf import settings
@@ -73,7 +73,8 @@ class NewConversationForm(MessageForm):
     def __init__(self, *args: Any, user: User, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self._user = user
-        self.fields["language_model"].queryset = catalogue.usable_by(user)
+        choice = cast("forms.ModelChoiceField[LanguageModel]", self.fields["language_model"])
+        choice.queryset = catalogue.usable_by(user)
 
     def clean(self) -> dict[str, Any]:
         """Without a choice the person's usual model answers."""

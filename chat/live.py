@@ -151,16 +151,16 @@ class Hub:
             reading = await database_sync_to_async(_reading)(answer.id)
         except DatabaseError:
             return
-        before = answer.reading
-        same = (
-            reading is not None
-            and before is not None
-            and reading.seq == answer.seq
-            and reading.generation == before.generation
-            and (not reading.generation or reading.generation.state == before.generation.state)
-        )
-        if not same:
+        if _stand(reading) != _stand(answer.reading, seq=answer.seq):
             answer.take(reading)
+
+
+def _stand(reading: answers.Reading | None, *, seq: int | None = None) -> tuple[object, ...]:
+    """What tells two readings of an answer apart: its run, how that stands, how far it is."""
+    if reading is None or reading.generation is None:
+        return ()
+    upto = reading.seq if seq is None else seq
+    return reading.generation.pk, reading.generation.state, upto
 
 
 def _reading(answer_id: str) -> answers.Reading | None:

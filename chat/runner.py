@@ -27,7 +27,7 @@ from chat import events
 from chat.domain import catalogue, generations, prompts
 from chat.domain.generations import End, Growth
 from chat.engines import Engines
-from chat.models import Generation
+from chat.models import Generation, LanguageModel
 from engine_adapter.errors import Broken, ContextTooLong, EngineError, Overloaded, Unreachable
 from engine_adapter.types import Failed, Finished, Text
 
@@ -60,6 +60,14 @@ class Writing:
     def id(self) -> UUID:
         """The generation's id."""
         return self.generation.pk
+
+    @property
+    def language_model(self) -> LanguageModel:
+        """The model that writes. Raises ``ValueError`` for a message that is no answer."""
+        model = self.generation.message.language_model
+        if model is None:
+            raise ValueError("an answer to be written has a model")
+        return model
 
     @property
     def whereabouts(self) -> tuple[str, str]:
@@ -214,7 +222,7 @@ class Runner:
             moved = (writing.seq, len(writing.pending)) != written
             lost_at = now if lost_at is None or moved else lost_at
             away = isinstance(outcome, Unreachable | Broken)
-            continues = writing.generation.message.language_model.continues or not writing.has_text
+            continues = writing.language_model.continues or not writing.has_text
             if not (away and continues and now - lost_at < PATIENCE_S):
                 return self._failure(writing, outcome.code, outcome)
             log.info("generation %s asks again: %s", writing.id, outcome.code)
@@ -222,14 +230,10 @@ class Runner:
 
     async def _stream(self, writing: Writing) -> End | EngineError:
         """One request to the engine, from what is written so far."""
-        while writing.pending:  # the prompt is built from stored text
-            self._urgent.set()
-            self._due.set()
-            await asyncio.sleep(TICK_S / 5)
-        prompt = await database_sync_to_async(prompts.build)(writing.generation)
+        prompt = await self._prompt(writing)
         writing.seq = max(writing.seq, prompt.seq)
         writing.has_text = prompt.has_text
-        engine = self._engines.of(writing.generation.message.language_model.engine)
+        engine = self._engines.of(writing.language_model.engine)
         async with contextlib.aclosing(engine.stream(prompt.request)) as stream:
             async for event in stream:
                 if isinstance(event, Text):
@@ -245,6 +249,17 @@ class Runner:
                 elif isinstance(event, Failed):
                     return event.error
         return Broken("the stream ended without an end")
+
+    async def _prompt(self, writing: Writing) -> prompts.Prompt:
+        """The prompt, built from stored text; waits for the tick and for a database that is away."""
+        while True:
+            if not writing.pending:
+                with contextlib.suppress(DatabaseError):
+                    return await database_sync_to_async(prompts.build)(writing.generation)
+                await asyncio.sleep(_AWAY_S)
+            self._urgent.set()
+            self._due.set()
+            await asyncio.sleep(TICK_S / 5)
 
     def _grow(self, writing: Writing, text: str) -> None:
         text = text.replace("\0", "")  # PostgreSQL's text cannot hold it

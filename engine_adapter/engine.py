@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, Sequence
 from typing import Protocol
 
 from engine_adapter.types import Event, ModelCard, Request
@@ -15,7 +15,7 @@ class Engine(Protocol):
     with ``aclose()``.
     """
 
-    def stream(self, request: Request) -> AsyncIterator[Event]:
+    def stream(self, request: Request) -> AsyncGenerator[Event]:
         """Write the answer to ``request``, event by event.
 
         The iterator ends with exactly one ``Finished`` or ``Failed`` and raises no

@@ -120,7 +120,7 @@ def _set_language_cookie(response: HttpResponse, language: str) -> None:
         settings.LANGUAGE_COOKIE_NAME,
         language,
         max_age=365 * 24 * 3600,
-        httponly=settings.LANGUAGE_COOKIE_HTTPONLY,
-        samesite=settings.LANGUAGE_COOKIE_SAMESITE,
-        secure=settings.LANGUAGE_COOKIE_SECURE,
+        httponly=True,
+        samesite="Lax",
+        secure=settings.HTTPS,
     )

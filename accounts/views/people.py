@@ -10,7 +10,7 @@ from uuid import UUID
 
 from django.conf import settings
 from django.db.models import Count
-from django.http import Http404, HttpRequest, HttpResponse
+from django.http import Http404, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
 from django.utils.translation import gettext as _
@@ -20,6 +20,7 @@ from accounts import mail
 from accounts.domain import policies, provisioning
 from accounts.forms import GroupForm, GroupPeopleForm, NewPersonForm, PersonForm
 from accounts.models import Group, SetupLink, User
+from accounts.requests import PageRequest
 
 View = Callable[..., HttpResponse]
 
@@ -28,7 +29,7 @@ def administrators_only(view: View) -> View:
     """404 for everybody else, as for any page that is not there."""
 
     @wraps(view)
-    def guarded(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+    def guarded(request: PageRequest, *args: Any, **kwargs: Any) -> HttpResponse:
         if not policies.may_manage_people(request.user):
             raise Http404
         return view(request, *args, **kwargs)
@@ -38,13 +39,13 @@ def administrators_only(view: View) -> View:
 
 @administrators_only
 @require_safe
-def people(request: HttpRequest) -> HttpResponse:
+def people(request: PageRequest) -> HttpResponse:
     """Everybody, active first."""
     everybody = User.objects.prefetch_related("groups").order_by("-is_active", "name", "email")
     return render(request, "accounts/people.html", {"people": everybody})
 
 
-def _show_link(request: HttpRequest, person: User, token: str) -> HttpResponse:
+def _show_link(request: PageRequest, person: User, token: str) -> HttpResponse:
     """The one-time link, shown this once and sent where mail is set up."""
     url = urljoin(settings.PUBLIC_URL, reverse("accounts:welcome", args=[token]))
     context = {
@@ -58,7 +59,7 @@ def _show_link(request: HttpRequest, person: User, token: str) -> HttpResponse:
 
 @administrators_only
 @require_http_methods(["GET", "POST"])
-def add_person(request: HttpRequest) -> HttpResponse:
+def add_person(request: PageRequest) -> HttpResponse:
     """Invite somebody."""
     form = NewPersonForm(request.POST or None)
     if form.is_valid():
@@ -73,7 +74,7 @@ def add_person(request: HttpRequest) -> HttpResponse:
 
 @administrators_only
 @require_http_methods(["GET", "POST"])
-def person(request: HttpRequest, person_id: UUID) -> HttpResponse:
+def person(request: PageRequest, person_id: UUID) -> HttpResponse:
     """One person: name, rights, groups."""
     user = get_object_or_404(User, pk=person_id)
     initial = {
@@ -98,7 +99,7 @@ def _last_administrator() -> str:
 
 @administrators_only
 @require_POST
-def make_link(request: HttpRequest, person_id: UUID) -> HttpResponse:
+def make_link(request: PageRequest, person_id: UUID) -> HttpResponse:
     """A new one-time link to set a password; the earlier one stops working."""
     user = get_object_or_404(User, pk=person_id, is_active=True)
     token = provisioning.make_link(SetupLink.Purpose.PASSWORD, user=user, actor=request.user)
@@ -107,7 +108,7 @@ def make_link(request: HttpRequest, person_id: UUID) -> HttpResponse:
 
 @administrators_only
 @require_POST
-def deactivate(request: HttpRequest, person_id: UUID) -> HttpResponse:
+def deactivate(request: PageRequest, person_id: UUID) -> HttpResponse:
     """Sign-in closed, sessions and sockets end now."""
     user = get_object_or_404(User, pk=person_id)
     try:
@@ -121,7 +122,7 @@ def deactivate(request: HttpRequest, person_id: UUID) -> HttpResponse:
 
 @administrators_only
 @require_POST
-def activate(request: HttpRequest, person_id: UUID) -> HttpResponse:
+def activate(request: PageRequest, person_id: UUID) -> HttpResponse:
     """Sign-in opens again."""
     provisioning.activate(get_object_or_404(User, pk=person_id), actor=request.user)
     return redirect("accounts:people")
@@ -129,7 +130,7 @@ def activate(request: HttpRequest, person_id: UUID) -> HttpResponse:
 
 @administrators_only
 @require_http_methods(["GET", "POST"])
-def groups(request: HttpRequest) -> HttpResponse:
+def groups(request: PageRequest) -> HttpResponse:
     """All groups, and a field for a new one."""
     form = GroupForm(request.POST or None)
     if form.is_valid():
@@ -142,7 +143,7 @@ def groups(request: HttpRequest) -> HttpResponse:
 
 @administrators_only
 @require_http_methods(["GET", "POST"])
-def group(request: HttpRequest, group_id: UUID) -> HttpResponse:
+def group(request: PageRequest, group_id: UUID) -> HttpResponse:
     """Who is in this group."""
     found = get_object_or_404(Group, pk=group_id)
     initial = {"people": found.people.all()}
@@ -156,7 +157,7 @@ def group(request: HttpRequest, group_id: UUID) -> HttpResponse:
 
 @administrators_only
 @require_POST
-def delete_group(request: HttpRequest, group_id: UUID) -> HttpResponse:
+def delete_group(request: PageRequest, group_id: UUID) -> HttpResponse:
     """The group goes, its people stay."""
     provisioning.delete_group(get_object_or_404(Group, pk=group_id), actor=request.user)
     return redirect("accounts:groups")

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from uuid import UUID
 
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpResponse
 from django.shortcuts import redirect, render
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods
 
+from accounts.requests import PageRequest
 from chat.domain import access, conversations
 from chat.forms import TitleForm
 from chat.views import pages
@@ -16,7 +17,7 @@ from chat.views import pages
 
 @require_http_methods(["GET", "POST"])
 @never_cache
-def rename(request: HttpRequest, conversation_id: UUID) -> HttpResponse:
+def rename(request: PageRequest, conversation_id: UUID) -> HttpResponse:
     """A page with one field; with scripts it opens in the conversation's own row."""
     found = access.conversation_for(request.user, conversation_id)
     data = request.POST if request.method == "POST" else None
@@ -30,7 +31,7 @@ def rename(request: HttpRequest, conversation_id: UUID) -> HttpResponse:
 
 @require_http_methods(["GET", "POST"])
 @never_cache
-def delete(request: HttpRequest, conversation_id: UUID) -> HttpResponse:
+def delete(request: PageRequest, conversation_id: UUID) -> HttpResponse:
     """Ask by name, then delete for good."""
     found = access.conversation_for(request.user, conversation_id)
     if request.method == "POST":

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 from uuid import UUID, uuid4
 
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.utils.translation import gettext as _
@@ -13,6 +13,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST, require_safe
 from django_htmx.http import HttpResponseClientRedirect, reswap, retarget
 
+from accounts.requests import PageRequest
 from chat.domain import access, answers, generations, messages
 from chat.forms import MessageForm, NewConversationForm
 from chat.models import Message
@@ -20,7 +21,7 @@ from chat.views import pages
 
 
 @require_POST
-def start(request: HttpRequest) -> HttpResponse:
+def start(request: PageRequest) -> HttpResponse:
     """The first question of a new conversation."""
     form = NewConversationForm(request.POST, user=request.user)
     if not form.is_valid():
@@ -32,7 +33,7 @@ def start(request: HttpRequest) -> HttpResponse:
 
 
 @require_POST
-def ask(request: HttpRequest, conversation_id: UUID) -> HttpResponse:
+def ask(request: PageRequest, conversation_id: UUID) -> HttpResponse:
     """The next question of a conversation."""
     conversation = access.conversation_for(request.user, conversation_id)
     form = MessageForm(request.POST)
@@ -49,7 +50,7 @@ def ask(request: HttpRequest, conversation_id: UUID) -> HttpResponse:
     return _refused(request, problem, context, status=status)
 
 
-def _accepted(request: HttpRequest, asked: messages.Asked) -> HttpResponse:
+def _accepted(request: PageRequest, asked: messages.Asked) -> HttpResponse:
     if not request.htmx:
         return redirect(_address(asked.answer))
     question, answer = answers.read([asked.question, asked.answer])
@@ -65,7 +66,7 @@ def _accepted(request: HttpRequest, asked: messages.Asked) -> HttpResponse:
 
 
 def _refused(
-    request: HttpRequest, problem: str, context: dict[str, Any], *, status: int
+    request: PageRequest, problem: str, context: dict[str, Any], *, status: int
 ) -> HttpResponse:
     """Say why beside the text; the text itself stays where it was typed."""
     if request.htmx:
@@ -81,7 +82,7 @@ def _address(answer: Message) -> str:
 
 @require_safe
 @never_cache
-def answer(request: HttpRequest, message_id: UUID) -> HttpResponse:
+def answer(request: PageRequest, message_id: UUID) -> HttpResponse:
     """One answer as it stands: what a page asks for while its socket is away."""
     found = access.answer_for(request.user, message_id)
     if not request.htmx:
@@ -89,7 +90,7 @@ def answer(request: HttpRequest, message_id: UUID) -> HttpResponse:
     return _answer_fragment(request, found)
 
 
-def _answer_fragment(request: HttpRequest, found: Message) -> HttpResponse:
+def _answer_fragment(request: PageRequest, found: Message) -> HttpResponse:
     reading = answers.one(found)
     context = {
         "reading": reading,
@@ -100,7 +101,7 @@ def _answer_fragment(request: HttpRequest, found: Message) -> HttpResponse:
 
 
 @require_POST
-def stop(request: HttpRequest, message_id: UUID) -> HttpResponse:
+def stop(request: PageRequest, message_id: UUID) -> HttpResponse:
     """End the answer now; what is written of it stays."""
     found = access.answer_for(request.user, message_id)
     generations.stop(found, actor=request.user)
@@ -108,7 +109,7 @@ def stop(request: HttpRequest, message_id: UUID) -> HttpResponse:
 
 
 @require_POST
-def retry(request: HttpRequest, message_id: UUID) -> HttpResponse:
+def retry(request: PageRequest, message_id: UUID) -> HttpResponse:
     """Write a failed or interrupted answer again, or on."""
     found = access.answer_for(request.user, message_id)
     written = generations.retry(found, actor=request.user)

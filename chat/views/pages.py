@@ -6,17 +6,18 @@ from typing import Any
 from uuid import UUID, uuid4
 
 from django.conf import settings
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpResponse
 from django.shortcuts import render
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
 from accounts.domain import policies
+from accounts.requests import PageRequest
 from chat.domain import access, answers, catalogue, conversations
 from chat.models import Conversation
 
 
-def frame(request: HttpRequest, conversation: Conversation | None = None) -> dict[str, Any]:
+def frame(request: PageRequest, conversation: Conversation | None = None) -> dict[str, Any]:
     """What every chat page shows around its middle."""
     return {
         "conversation": conversation,
@@ -28,7 +29,7 @@ def frame(request: HttpRequest, conversation: Conversation | None = None) -> dic
     }
 
 
-def conversation_context(request: HttpRequest, conversation: Conversation) -> dict[str, Any]:
+def conversation_context(request: PageRequest, conversation: Conversation) -> dict[str, Any]:
     """A conversation's page, also where it is shown again after a refused post."""
     readings = answers.path(conversation)
     return {
@@ -38,7 +39,7 @@ def conversation_context(request: HttpRequest, conversation: Conversation) -> di
     }
 
 
-def new_context(request: HttpRequest) -> dict[str, Any]:
+def new_context(request: PageRequest) -> dict[str, Any]:
     """The page of a new chat."""
     return {
         **frame(request),
@@ -49,14 +50,14 @@ def new_context(request: HttpRequest) -> dict[str, Any]:
 
 @require_safe
 @never_cache
-def new(request: HttpRequest) -> HttpResponse:
+def new(request: PageRequest) -> HttpResponse:
     """An empty page with the cursor in the composer."""
     return render(request, "chat/page.html", new_context(request))
 
 
 @require_safe
 @never_cache
-def conversation(request: HttpRequest, conversation_id: UUID) -> HttpResponse:
+def conversation(request: PageRequest, conversation_id: UUID) -> HttpResponse:
     """Everything said so far; what is being written goes on growing."""
     found = access.conversation_for(request.user, conversation_id)
     return render(request, "chat/page.html", conversation_context(request, found))

@@ -37,5 +37,5 @@ class Command(BaseCommand):
             call_command("migrate", interactive=False, verbosity=0)
         token = provisioning.first_administrator_token()
         if token:
-            path = reverse("accounts:welcome", args=[token])
-            self.stdout.write(f"first-administrator: {path}")
+            link = reverse("accounts:welcome", args=[token])
+            self.stdout.write(f"first-administrator: {link}")
