@@ -12,11 +12,15 @@ from deploy.appliance.messages import Refusal, complain, say
 from deploy.appliance.packages import Environment
 
 # purpose → the lock file it needs and the module that goes on
-PURPOSES = {"up": ("run.txt", "deploy.appliance"), "test": ("test.txt", "deploy.checking")}
+PURPOSES = {
+    "up": ("run.txt", "deploy.appliance"),
+    "test": ("test.txt", "deploy.checking"),
+    "translate": ("run.txt", "deploy.translating"),
+}
 
 
 def main(arguments: Sequence[str]) -> int:
-    """``up`` or ``test`` with their arguments. Returns only when something forbids to go on."""
+    """One of the purposes with its arguments. Returns only when something forbids to go on."""
     purpose, *rest = arguments
     lock, module = PURPOSES[purpose]
     environment = Environment(config.CHECKOUT, lock)
