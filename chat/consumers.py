@@ -116,15 +116,22 @@ class PageConsumer(AsyncWebsocketConsumer):
                 self._start(self.close(code=SIGNED_OUT))
         elif item["kind"] == "titled" and item["owner"] == str(self._user.pk):
             self._start(self._send_title(item["conversation"]))
-        elif item["kind"] in {"grew", "changed"}:
-            # An answer that began elsewhere (another tab, a retry) is followed here too.
-            if item["answer"] not in self._following and self._shows(item["conversation"]):
-                self._start(self._follow(item["answer"]))
+        elif self._begins_here(item):
+            self._start(self._follow(item["answer"]))
 
     def _start(self, coroutine: Any) -> None:
         task = asyncio.ensure_future(coroutine)
         self._tasks.append(task)
         task.add_done_callback(self._tasks.remove)
+
+    def _begins_here(self, item: dict[str, Any]) -> bool:
+        """An answer that began elsewhere (another tab, a retry) is followed here too."""
+        about_answer = item["kind"] in {"grew", "changed"}
+        return (
+            about_answer
+            and item["answer"] not in self._following
+            and self._shows(item["conversation"])
+        )
 
     def _shows(self, conversation_id: str) -> bool:
         return self._conversation is not None and str(self._conversation.pk) == conversation_id

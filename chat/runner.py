@@ -251,11 +251,13 @@ class Runner:
         return Broken("the stream ended without an end")
 
     async def _prompt(self, writing: Writing) -> prompts.Prompt:
-        """The prompt, built from stored text; waits for the tick and for a database that is away."""
+        """The prompt, built from stored text; waits for the tick and for the database."""
         while True:
             if not writing.pending:
                 with contextlib.suppress(DatabaseError):
-                    return await database_sync_to_async(prompts.build)(writing.generation)
+                    build = database_sync_to_async(prompts.build)
+                    prompt: prompts.Prompt = await build(writing.generation)
+                    return prompt
                 await asyncio.sleep(_AWAY_S)
             self._urgent.set()
             self._due.set()
