@@ -167,9 +167,10 @@ class PageConsumer(AsyncWebsocketConsumer):
             del self._following[answer_id]
             return
         now, text = answer.version, answer.text
-        began = f"{reading.generation.pk} {reading.generation.state} {bool(text.open)}"
+        began = f"{reading.generation.pk} {reading.generation.state} {reading.has_text}"
         if version == -1 or began != state or blocks > len(text.blocks):
-            frame = self._render("chat/_answer_frame.html", reading=reading, live=text)
+            active = reading if reading.is_active else None
+            frame = self._render("chat/_answer_frame.html", reading=reading, active=active)
         else:
             frame = self._render(
                 "chat/_growth_frame.html",

@@ -11,7 +11,7 @@ import logging
 import time
 import weakref
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from channels.db import database_sync_to_async
@@ -43,8 +43,8 @@ class Answer:
 
     def take(self, reading: answers.Reading | None) -> None:
         """Start over from what the database holds; ``None`` when the answer is gone."""
-        self.reading = reading
         self.text = Live()
+        self.reading = replace(reading, live=self.text) if reading else None
         self.seq = reading.seq if reading else 0
         if reading and reading.text:
             self.text.feed(reading.text)

@@ -9,17 +9,27 @@ from django.contrib.postgres.aggregates import StringAgg
 from django.db.models import Max, Value
 
 from chat.domain import generations, tree
+from chat.markdown import Live
 from chat.models import Chunk, Conversation, Generation, Message
 
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """A message as it can be read now. ``seq`` is the last chunk that ``text`` holds."""
+    """A message as it can be read now. ``seq`` is the last chunk that ``text`` holds.
+
+    ``live`` is the growing text where somebody keeps it ahead of ``text``.
+    """
 
     message: Message
     text: str
     generation: Generation | None = None
     seq: int = 0
+    live: Live | None = None
+
+    @property
+    def has_text(self) -> bool:
+        """Whether there is anything to read yet."""
+        return bool(self.text or (self.live and (self.live.open or self.live.blocks)))
 
     @property
     def is_active(self) -> bool:

@@ -18,6 +18,8 @@ def markdown(text: str) -> SafeString:
 @register.filter
 def live(reading: Reading) -> Live:
     """A growing answer split into finished blocks and the open one, as the stream sends it."""
+    if reading.live is not None:
+        return reading.live
     grown = Live()
     if reading.text:
         grown.feed(reading.text)
