@@ -15,7 +15,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from deploy.appliance import temporary
 from deploy.appliance.config import CHECKOUT
+from deploy.appliance.messages import Refusal, complain
 
 ROOMS = ("engine_adapter", "chat", "accounts", "deploy")
 TEMPLATES = ("chat", "accounts", "deploy")
@@ -38,17 +40,26 @@ def main(arguments: Sequence[str]) -> int:
             "apt install chromium.\n"
         )
         return 1
-    failed = [] if arguments else [step.name for step in _steps() if not _passes(step)]
+    try:
+        failed = [] if arguments else _checks()
+    except Refusal as refusal:
+        complain(refusal)
+        return 1
     if failed:
         _tell(f"failed: {', '.join(failed)}")
     passed = _passes(Step("pytest", _module("pytest", *arguments)), last=True)
     return 0 if passed and not failed else 1
 
 
-def _steps() -> list[Step]:
-    settings = _production_like()
-    # Whether migrations are missing is a question to the models; the absent database only warns.
-    manage = (sys.executable, "-W", "ignore::RuntimeWarning", "manage.py")
+def _checks() -> list[str]:
+    """Run everything but pytest; the names of what failed."""
+    with temporary.directory() as place, temporary.database(place) as url:
+        return [step.name for step in _steps(url) if not _passes(step)]
+
+
+def _steps(database_url: str) -> list[Step]:
+    settings = _production_like(database_url)
+    manage = (sys.executable, "manage.py")
     check = ("check", "--deploy", "--fail-level", "WARNING")
     return [
         Step("ruff", _module("ruff", "check")),
@@ -56,7 +67,7 @@ def _steps() -> list[Step]:
         Step("mypy", _module("mypy", *ROOMS), settings),
         Step("import contracts", _script("lint-imports")),
         Step("template lint", _module("djlint", "--lint", "--quiet", *TEMPLATES)),
-        Step("template format", _module("djlint", "--check", "--quiet", *TEMPLATES)),
+        Step("template format", _module("djlint", "--check", *TEMPLATES)),
         Step("migrations", [*manage, "makemigrations", "--check", "--dry-run"], settings),
         Step("deploy check", [*manage, *check], settings),
     ]
@@ -70,14 +81,14 @@ def _script(name: str) -> list[str]:
     return [sys.executable, str(Path(sys.executable).parent / name)]
 
 
-def _production_like() -> dict[str, str]:
-    """Settings as a real house has them; nothing is listening behind the sockets."""
+def _production_like(database_url: str) -> dict[str, str]:
+    """Settings as a real house has them; nobody listens behind the sockets."""
     nowhere = "/nonexistent/konak"
     return {
         "DJANGO_SETTINGS_MODULE": "deploy.settings",
         "KONAK_SECRET_KEY": secrets.token_urlsafe(50),
         "KONAK_PUBLIC_URL": "https://konak.example.org",
-        "KONAK_DATABASE_URL": f"postgresql://postgres@/konak?host={nowhere}",
+        "KONAK_DATABASE_URL": database_url,
         "KONAK_VALKEY_URL": f"unix://{nowhere}/valkey.sock",
         "KONAK_ENGINE_URL": f"unix://{nowhere}/engine.sock",
     }

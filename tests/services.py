@@ -7,15 +7,12 @@ only when a test asks, so that unit tests start nothing.
 from __future__ import annotations
 
 import atexit
-import contextlib
 import os
 import secrets
 import shutil
 import socket
-import subprocess
 import tempfile
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -37,27 +34,23 @@ os.environ.update(
     KONAK_PUBLIC_URL="http://testserver",
 )
 
-from deploy.appliance import model, postgres, processes, valkey  # noqa: E402 - needs the above
+from deploy.appliance import model, processes, temporary, valkey  # noqa: E402 - needs the above
 
-CLUSTER = postgres.Cluster(DATA / "postgres", DATA / "pg", durable=False)
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
-START_LIMIT_S = 60.0
 
 
 @pytest.fixture(scope="session")
-def postgres_server() -> Iterator[postgres.Cluster]:
-    """A running PostgreSQL with an empty database ``konak``; durable enough for a test."""
-    account = postgres.ensure(CLUSTER)
-    program = postgres.program(CLUSTER, account, DATA / "postgres.log")
-    with running(program, lambda process: postgres.is_ready(CLUSTER, process.pid)):
-        yield CLUSTER
+def postgres_server() -> Iterator[str]:
+    """A running PostgreSQL with an empty database ``konak``; its URL."""
+    with temporary.database(DATA) as url:
+        yield url
 
 
 @pytest.fixture(scope="session")
 def valkey_server() -> Iterator[str]:
     """A running Valkey; its URL."""
     program = valkey.program(DATA, DATA / "valkey.log")
-    with running(program, lambda process: answers(valkey.socket(DATA))):
+    with temporary.running(program, lambda _: answers(valkey.socket(DATA))):
         yield valkey.url(DATA)
 
 
@@ -74,28 +67,6 @@ def chromium_path() -> str:
     if not found:
         pytest.fail("No Chromium on the path: run ./deploy/test, or apt install chromium.")
     return found
-
-
-@contextlib.contextmanager
-def running(
-    program: processes.Program, ready: Callable[[subprocess.Popen[bytes]], bool]
-) -> Iterator[None]:
-    """A program as long as the block lasts; ``ready`` says when the block may begin."""
-    process = processes.spawn(program)
-    try:
-        limit = time.monotonic() + START_LIMIT_S
-        while not ready(process):
-            if process.poll() is not None or time.monotonic() > limit:
-                pytest.fail(f"{program.name}: {program.log.read_text()[-2000:]}")
-            time.sleep(0.02)
-        yield
-    finally:
-        process.send_signal(program.stop_signal)
-        try:
-            process.wait(10)
-        except subprocess.TimeoutExpired:
-            processes.kill_group(process.pid)
-            process.wait()
 
 
 def answers(path: Path) -> bool:

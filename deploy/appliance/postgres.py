@@ -58,7 +58,6 @@ def ensure(cluster: Cluster) -> Account | None:
         _let_pass(account, cluster.directory, cluster.socket_directory, _binary("postgres"))
     _own(cluster.socket_directory, account)
     if not cluster.directory.exists():
-        say("making_cluster")
         _make(cluster, account)
     return account
 

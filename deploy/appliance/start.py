@@ -71,6 +71,8 @@ def _start(config: Configuration, supervisor: Supervisor) -> None:
     say("starting", path=config.data)
     cluster = _cluster(config)
     if not config.database_url:
+        if not cluster.directory.exists():
+            say("making_cluster")
         account = postgres.ensure(cluster)
         supervisor.start(postgres.program(cluster, account, _log(config, "postgres")))
     if not config.valkey_url:

@@ -16,6 +16,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
+from typing import NoReturn
 
 from deploy.appliance import processes
 from deploy.appliance.messages import say
@@ -95,7 +96,7 @@ class Supervisor:
             self._turn(0.03)
         return True
 
-    def watch(self) -> None:
+    def watch(self) -> NoReturn:
         """Watch until a signal asks to stop, which raises ``StopRequested``."""
         while True:
             self._turn(1.0)
