@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Any
 
 from django.contrib.postgres.aggregates import StringAgg
-from django.db.models import Max, Value
+from django.db.models import F, Max, OuterRef, Subquery, Value
 
 from chat.domain import generations, tree
 from chat.markdown import Live
@@ -49,19 +50,25 @@ def one(answer: Message) -> Reading:
 
 
 def read(messages: Iterable[Message]) -> list[Reading]:
-    """Join messages with their newest runs and the chunks those have written so far."""
+    """Join messages with their newest runs and the chunks those have written so far.
+
+    Runs, texts and chunks come from one statement, so that an answer which ends meanwhile is seen
+    before its end or after it, never between.
+    """
     messages = list(messages)
-    runs = generations.latest(m for m in messages if m.role == Message.Role.ASSISTANT)
-    active = [run.pk for run in runs.values() if run.is_active]
-    grown = {
-        row["generation"]: (row["upto"], row["grown"])
-        for row in Chunk.objects.filter(generation__in=active)
-        .values("generation")
-        .annotate(upto=Max("seq"), grown=StringAgg("text", Value(""), ordering="seq"))
+    chunks = Chunk.objects.filter(generation=OuterRef("pk")).order_by().values("generation")
+    grown = chunks.annotate(text=StringAgg("text", Value(""), order_by="seq")).values("text")
+    upto = chunks.annotate(upto=Max("seq")).values("upto")
+    runs = {
+        run.message_id: run
+        for run in generations.latest(
+            m for m in messages if m.role == Message.Role.ASSISTANT
+        ).annotate(kept=F("message__text"), grown=Subquery(grown), upto=Subquery(upto))
     }
-    readings = []
-    for message in messages:
-        run = runs.get(message.pk)
-        seq, text = grown.get(run.pk, (0, "")) if run else (0, "")
-        readings.append(Reading(message, message.text + text, run, seq))
-    return readings
+    return [_reading(message, runs.get(message.pk)) for message in messages]
+
+
+def _reading(message: Message, run: Any) -> Reading:
+    if run is None:
+        return Reading(message, message.text)
+    return Reading(message, run.kept + (run.grown or ""), run, run.upto or 0)

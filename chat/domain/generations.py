@@ -13,7 +13,7 @@ from typing import Final
 from uuid import UUID
 
 from django.db import connection, transaction
-from django.db.models import F, Q
+from django.db.models import F, Q, QuerySet
 from django.db.models.functions import Coalesce, Now
 from django.utils import timezone
 
@@ -195,14 +195,13 @@ def release(runner: UUID) -> None:
         _ring("queued")
 
 
-def latest(answers: Iterable[Message]) -> dict[UUID, Generation]:
-    """The newest run of each answer, by the answer's id."""
-    rows = (
+def latest(answers: Iterable[Message]) -> QuerySet[Generation]:
+    """The newest run of each answer."""
+    return (
         Generation.objects.filter(message__in=[answer.pk for answer in answers])
         .order_by("message_id", "-created_at")
         .distinct("message_id")
     )
-    return {row.message_id: row for row in rows}
 
 
 def chunks_after(generation: UUID, seq: int = 0) -> list[tuple[int, str]]:
