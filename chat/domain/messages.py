@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from uuid import UUID
 
-from django.db import transaction
+from django.db import IntegrityError, transaction
 from django.http import Http404
 from django.utils import timezone
 
@@ -43,6 +43,23 @@ def ask(
     ``message_id`` is made by the page, so that the same post twice is one message. Raises
     ``StillWriting``; raises ``Http404`` when the id is somebody else's.
     """
+    try:
+        return _record(user, text, message_id, conversation, language_model)
+    except IntegrityError:
+        # The same post came twice at the same moment, and the other one was recorded.
+        repeated = _already_asked(user, message_id)
+        if repeated is None:
+            raise
+        return repeated
+
+
+def _record(
+    user: User,
+    text: str,
+    message_id: UUID,
+    conversation: Conversation | None,
+    language_model: LanguageModel | None,
+) -> Asked:
     with transaction.atomic():
         if conversation is not None:
             # The row's lock makes two posts into one conversation come one after the other.
