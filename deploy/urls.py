@@ -4,6 +4,7 @@ from django.urls import include, path
 
 from deploy import views
 
+handler400 = "deploy.views.bad_request"
 handler404 = "deploy.views.not_found"
 handler500 = "deploy.views.server_error"
 

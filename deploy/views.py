@@ -10,9 +10,13 @@ from typing import Any
 from channels.db import database_sync_to_async
 from channels.layers import get_channel_layer
 from django.contrib.auth.decorators import login_not_required
+from django.core.exceptions import RequestDataTooBig, TooManyFieldsSent, TooManyFilesSent
 from django.db import InterfaceError, OperationalError, connection
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import render
+from django.template.loader import render_to_string
+from django.utils.html import conditional_escape
+from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 from django_htmx.http import reswap, retarget
@@ -82,18 +86,38 @@ def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
     return render(request, "404.html", status=404)
 
 
+def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:
+    """What was sent is too large, or nobody can read it. It cannot be given back either."""
+    if isinstance(exception, RequestDataTooBig | TooManyFieldsSent | TooManyFilesSent):
+        problem = _(
+            "This is too large to be sent. Nothing was saved; shorten it and send it again."
+        )
+        return _explained(request, problem, "400.html", {"problem": problem}, status=413)
+    problem = _("What was sent cannot be read. Nothing was saved; reload the page and try again.")
+    return _explained(request, problem, "400.html", {"problem": problem}, status=400)
+
+
 def server_error(request: HttpRequest) -> HttpResponse:
     """Something broke here, or the database is away. Must not need the database itself."""
     away = isinstance(sys.exc_info()[1], OperationalError | InterfaceError)
     status = 503 if away else 500
-    if request.headers.get("HX-Request"):
-        response = render(request, "_cannot_save.html", {"away": away}, status=status)
-        return reswap(retarget(response, "#problem"), "innerHTML")
     text = request.POST.get("text", "") if request.method == "POST" else ""
-    return render(request, "500.html", {"away": away, "text": text}, status=status)
+    words = render_to_string("_cannot_save.html", {"away": away}, request)
+    return _explained(request, words, "500.html", {"away": away, "text": text}, status=status)
 
 
 def csrf_failure(request: HttpRequest, reason: str = "") -> HttpResponse:
     """The page is older than the session. What was typed is given back on the page."""
+    words = _("This page is out of date. Reload it; your text is kept.")
     context = {"text": request.POST.get("text", "")}
-    return render(request, "403_csrf.html", context, status=403)
+    return _explained(request, words, "403_csrf.html", context, status=403)
+
+
+def _explained(
+    request: HttpRequest, words: str, page: str, context: dict[str, Any], *, status: int
+) -> HttpResponse:
+    """``words`` beside the text that is still in its place, or a whole page without scripts."""
+    if request.headers.get("HX-Request"):
+        response = HttpResponse(conditional_escape(words), status=status)
+        return reswap(retarget(response, "#problem"), "innerHTML")
+    return render(request, page, context, status=status)
