@@ -4,7 +4,15 @@ from __future__ import annotations
 
 import pytest
 
+from tests.people import People, move_in
+
 
 @pytest.fixture(scope="session")
 def django_db_modify_db_settings(postgres_server: object) -> None:
     """The test database is made on the server that is started for it."""
+
+
+@pytest.fixture
+def people(db: None) -> People:
+    """Alice, bob, mallory and an administrator, just moved in."""
+    return move_in()

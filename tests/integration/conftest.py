@@ -1,10 +1,24 @@
-"""Integration tests have Valkey; PostgreSQL comes with the database marker."""
+"""Integration tests have Valkey and gathered files; PostgreSQL comes with the database marker."""
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
+from django.conf import settings
+from django.core.management import call_command
+
+from deploy import translations
 
 
 @pytest.fixture(scope="session", autouse=True)
 def _valkey(valkey_server: str) -> None:
     """The channel layer and the queue work."""
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _prepared() -> None:
+    """Static files and translations, as ``manage.py prepare`` leaves them."""
+    for path in settings.LOCALE_PATHS:
+        translations.compile_all(Path(path))
+    call_command("collectstatic", interactive=False, verbosity=0)
