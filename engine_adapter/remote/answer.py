@@ -80,8 +80,8 @@ class Answer:
             self.fail(error)
 
     def fail(self, error: EngineError) -> None:
-        """Note what broke the stream; the first thing counts."""
-        self._error = self._error or error
+        """Note what broke the stream."""
+        self._error = error
 
     def end(self) -> Iterator[Event]:
         """What was held back, then the one last event."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing, suppress
-from typing import Any
+from typing import Any, get_args
 
 import httpx
 
@@ -18,7 +18,7 @@ from engine_adapter.remote import faults
 from engine_adapter.remote.answer import Answer
 from engine_adapter.remote.client import PATIENCE, Timeouts
 from engine_adapter.remote.thinking import ThinkingTags
-from engine_adapter.types import Event, Failed, ModelCard, Request
+from engine_adapter.types import Event, Failed, ModelCard, ModelState, Request
 
 CONTINUE = "continue_final_message"
 HOST_EXTRAS = frozenset({"priority", "cache_salt", CONTINUE, "return_progress", "top_k", "min_p"})
@@ -81,6 +81,7 @@ class OpenAIEngine:
                 with suppress(EngineError):
                     await line.next_chunk(chunks, _DRAIN_S)
         finally:
+            # Closing the chunks alone leaves the connection to the garbage collector.
             await response.aclose()
 
     async def models(self) -> Sequence[ModelCard]:
@@ -170,6 +171,7 @@ def _card(model: dict[str, Any]) -> ModelCard:
         quantization=_text(meta.get("quantization")) or _text(meta.get("ftype")),
         sha256=_text(meta.get("sha256")),
         continues=isinstance(capabilities, list) and CONTINUE in capabilities,
+        state=next((state for state in get_args(ModelState) if state == meta.get("state")), None),
     )
 
 

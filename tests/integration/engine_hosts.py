@@ -52,12 +52,19 @@ class Host:
 
 
 async def all_gone(pids: set[int]) -> None:
-    """Return when none of the processes lives; one that waits to be buried does not."""
-    for pid in pids:
-        stat = Path(f"/proc/{pid}/stat")
-        with contextlib.suppress(FileNotFoundError, ProcessLookupError):
-            while stat.read_text().rsplit(")", 1)[1].split()[0] != "Z":
-                await asyncio.sleep(0.05)
+    """Return when none of the processes lives any more."""
+    while True:
+        if not any(_lives(pid) for pid in pids):
+            return
+        await asyncio.sleep(0.05)
+
+
+def _lives(pid: int) -> bool:
+    try:
+        stat = Path(f"/proc/{pid}/stat").read_text()
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+    return stat.rsplit(")", 1)[1].split()[0] != "Z"  # one that waits to be buried is dead
 
 
 @contextlib.contextmanager

@@ -183,7 +183,8 @@ def test_the_last_usage_counts_wherever_it_stands() -> None:
 
 def test_a_finish_without_done_is_a_success_and_done_without_a_finish_too() -> None:
     assert events(delta(content="a"), STOP) == [Text("a"), Finished("stop")]
-    assert events(delta(content="a"), DONE) == [Text("a"), Finished("other")]
+    for done in (DONE, b"data:[DONE] \r\n\r\n"):
+        assert events(delta(content="a"), done) == [Text("a"), Finished("other")]
 
 
 @pytest.mark.parametrize("stream", [[], [delta(content="a")], [DONE], [delta(role="assistant")]])

@@ -81,13 +81,13 @@ async def test_our_own_host_tells_more_about_a_model() -> None:
     model = {
         "id": "m",
         "max_model_len": 2048,
-        "meta": {"size": 9, "quantization": "Q4_1", "sha256": "ab"},
+        "meta": {"size": 9, "quantization": "Q4_1", "sha256": "ab", "state": "loaded"},
         "capabilities": ["continue_final_message"],
     }
     listing = json.dumps({"data": [model, {"id": None}, 7]}).encode()
     async with serve(plain("200 OK", listing)) as server:
         engine = OpenAIEngine(server.url)
-        assert await engine.models() == [ModelCard("m", 2048, 9, "Q4_1", "ab", True)]
+        assert await engine.models() == [ModelCard("m", 2048, 9, "Q4_1", "ab", True, "loaded")]
         await engine.aclose()
 
 
