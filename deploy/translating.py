@@ -32,18 +32,23 @@ msgstr ""
 
 def main() -> int:
     """Refresh and compile all. 1 while a sentence is not translated, and says which."""
+    return 0 if refresh(CHECKOUT, LOCALES) else 1
+
+
+def refresh(checkout: Path, locales: Path) -> bool:
+    """Bring the catalogues in ``locales`` up to date; whether every sentence is translated."""
     complete = True
-    sentences = texts.find(CHECKOUT)
-    for path in sorted(LOCALES.glob("*/LC_MESSAGES/django.po")):
+    sentences = texts.find(checkout)
+    for path in sorted(locales.glob("*/LC_MESSAGES/django.po")):
         path.write_text(refreshed(path, sentences))
-        name = path.relative_to(CHECKOUT)
+        name = path.relative_to(checkout)
         missing = [message for message in read(path) if message.id and not is_translated(message)]
         for message in missing:
             sys.stdout.write(f"{name}: {'; '.join(_forms(message.id))}\n")
         sys.stdout.write(f"{name}: {len(sentences)} sentences, {len(missing)} not translated.\n")
         complete = complete and not missing
-    translations.compile_all(LOCALES)
-    return 0 if complete else 1
+    translations.compile_all(locales)
+    return complete
 
 
 def read(path: Path) -> Catalog:
