@@ -8,9 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing, suppress
-from typing import Any, get_args
-
-import httpx
+from typing import TYPE_CHECKING, Any, get_args
 
 from engine_adapter.errors import Broken, EngineError, Refused
 from engine_adapter.remote import client as line
@@ -19,6 +17,9 @@ from engine_adapter.remote.answer import Answer
 from engine_adapter.remote.client import PATIENCE, Timeouts
 from engine_adapter.remote.thinking import ThinkingTags
 from engine_adapter.types import Event, Failed, ModelCard, ModelState, Request
+
+if TYPE_CHECKING:
+    import httpx
 
 CONTINUE = "continue_final_message"
 HOST_EXTRAS = frozenset({"priority", "cache_salt", CONTINUE, "return_progress", "top_k", "min_p"})
