@@ -134,7 +134,8 @@ def test_nothing_is_recorded_when_one_part_fails(people: People) -> None:
     model = factories.language_model()
     with connection.cursor() as cursor:
         cursor.execute(
-            "ALTER TABLE accounts_auditentry ADD CONSTRAINT full_disk CHECK (verb <> 'message.asked')"
+            "ALTER TABLE accounts_auditentry"
+            " ADD CONSTRAINT full_disk CHECK (verb <> 'message.asked')"
         )
     with pytest.raises(Exception, match="full_disk"):
         messages.ask(people.alice, "Hello", message_id=uuid4(), language_model=model)
