@@ -12,7 +12,7 @@ from channels.db import database_sync_to_async
 from chat.domain import generations, titles
 from chat.engines import Engines
 from chat.models import Conversation
-from engine_adapter.types import Failed, Request, Text
+from engine_adapter.types import Failed, Finished, Request, Text
 
 log = logging.getLogger(__name__)
 
@@ -48,6 +48,8 @@ async def _words(engines: Engines, conversation: Conversation, request: Request)
         async for event in stream:
             if isinstance(event, Text):
                 words += event.text
+            elif isinstance(event, Finished) and event.reason == "length":
+                return ""  # what does not end within the limit is a text, not a title
             elif isinstance(event, Failed):
                 log.info("no title for %s: %s", conversation.pk, event.error.code)
                 return "" if event.error.code == "context_length_exceeded" else None

@@ -69,12 +69,8 @@ def build(conversation: Conversation) -> Request | None:
 
 def settle(conversation: Conversation, words: str) -> None:
     """Take the model's words, unless they are of no use or the person was faster."""
-    line = next((part for part in words.splitlines() if part.strip()), "")
-    for prefix in ("title:", "başlık:"):
-        if line.strip().lower().startswith(prefix):
-            line = line.strip()[len(prefix) :]
-    title = tidy(line.strip(" \"'“”‘’*#`_.:-"), length=LENGTH)
-    renamed = {"title": title, "titled_by": Conversation.TitledBy.MODEL} if len(title) > 2 else {}
+    title = _usable(words)
+    renamed = {"title": title, "titled_by": Conversation.TitledBy.MODEL} if title else {}
     with transaction.atomic():
         changed = Conversation.objects.filter(
             pk=conversation.pk, titled_by=Conversation.TitledBy.FIRST_WORDS
@@ -83,3 +79,15 @@ def settle(conversation: Conversation, words: str) -> None:
             events.tell_on_commit(
                 events.Titled(owner=str(conversation.owner_id), conversation=str(conversation.pk))
             )
+
+
+def _usable(words: str) -> str:
+    """The title in what a model says; empty where it says something else."""
+    line = next((part.strip() for part in words.splitlines() if part.strip()), "")
+    for prefix in ("title:", "başlık:"):
+        if line.lower().startswith(prefix):
+            line = line[len(prefix) :]
+    if line.endswith(":"):  # an announcement ("Here is a title:") of what did not come
+        return ""
+    title = line.strip(" \"'“”‘’*#`_.:-")
+    return title if 2 < len(title) <= LENGTH else ""
