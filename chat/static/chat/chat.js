@@ -1,104 +1,172 @@
-// The chat page beyond htmx: sending by Enter, drafts, following the newest words, polling while
-// the socket is away. All state comes from the server as HTML; only drafts are kept here.
+// Answers on the page: swap in what is new and touch nothing else, follow the newest words only for
+// a reader who is at the end, ask for an answer that the socket is silent about.
 
-const composer = document.querySelector("#composer");
-const scroller = document.querySelector("#scroller");
 const POLL_MS = 1500;
+const SILENCE_MS = 4000;
+const RECONNECT_MS = 500;
+const RECONNECT_MOST_MS = 8000;
+
+const scroller = document.querySelector("#scroller");
+const messages = document.querySelector("#messages");
+const composer = document.querySelector("#composer");
+const heardAt = new Map(); // the id of an answer's article: when the socket last spoke of it
+const askedAt = new WeakMap(); // a request, or an article that polled: when it went out
+let held = []; // parts of frames whose answer is not on the page yet
 let socketOpen = false;
+let catchingUp = false;
 
-function draftKey() {
-  return `draft:${document.body.dataset.person}:${composer.dataset.draft}`;
-}
+// Half fixed, half chance: a thousand pages must not all come back in the same instant.
+htmx.config.wsReconnectDelay = (tries) =>
+  Math.min(RECONNECT_MOST_MS, RECONNECT_MS * 2 ** tries) * (0.5 + Math.random() / 2);
 
-function remember(key, value) {
-  try {
-    if (value) localStorage.setItem(key, value);
-    else localStorage.removeItem(key);
-  } catch {
-    // Storage is off in this browser: the text stays on the page only.
+htmx.defineExtension("keep", {
+  isInlineSwap: (style) => style === "keep",
+
+  handleSwap(style, target, fragment) {
+    if (style !== "keep") return false;
+    const focused = target.contains(document.activeElement);
+    keep(target, fragment.firstElementChild);
+    if (focused && !target.contains(document.activeElement)) {
+      composer?.querySelector("textarea").focus({ preventScroll: true });
+    }
+    return [target];
+  },
+
+  // A frame may speak of what this page does not show. Without a request it came by the socket.
+  transformResponse(text, request) {
+    if (request) return text;
+    const frame = document.createElement("template");
+    frame.innerHTML = text;
+    for (const part of [...frame.content.children]) {
+      const there = document.getElementById(part.id);
+      const about = part.id.startsWith("m-") && messages;
+      if (about) heardAt.set(articleId(part.id), Date.now());
+      if (there && fits(part, there)) continue;
+      part.remove();
+      if (about && !there) held.push(part);
+    }
+    if (held.length) catchUp();
+    return frame.innerHTML;
+  },
+});
+
+// Make `old` like `fresh` and leave every node alone that is equal already: a selection there stays.
+function keep(old, fresh) {
+  for (const { name } of [...old.attributes]) if (!fresh.hasAttribute(name)) old.removeAttribute(name);
+  for (const { name, value } of fresh.attributes) {
+    if (old.getAttribute(name) !== value) old.setAttribute(name, value);
   }
+  const before = [...old.childNodes];
+  const after = [...fresh.childNodes];
+  after.forEach((node, index) => {
+    const there = before[index];
+    if (!there) old.append(node);
+    else if (there.isEqualNode(node)) return;
+    else if (node.id && there.id === node.id || there.matches?.(".prose") && node.matches?.(".prose")) keep(there, node);
+    else there.replaceWith(node);
+  });
+  for (const node of before.slice(after.length)) node.remove();
 }
 
-function recall(key) {
-  try {
-    return localStorage.getItem(key) || "";
-  } catch {
-    return "";
+// New blocks fit when the page has all before them; else the whole answer is asked for.
+function fits(part, there) {
+  if (!part.dataset.from) return true;
+  if (there.dataset.blocks !== part.dataset.from) askFor(there.closest("article"));
+  else there.dataset.blocks = part.dataset.blocks;
+  return there.dataset.blocks === part.dataset.blocks && part.hasChildNodes();
+}
+
+function askFor(answer) {
+  askedAt.set(answer, Date.now());
+  htmx.trigger(answer, "poll");
+}
+
+// The article that a part of a frame belongs to: m-<uuid>, without -blocks or -open.
+function articleId(id) {
+  return id.slice(0, "m-".length + 36);
+}
+
+// An answer began that this page has not: its own question is on the way, or it was asked elsewhere.
+function catchUp() {
+  if (catchingUp || composer?.classList.contains("htmx-request")) return;
+  catchingUp = true;
+  const done = () => { catchingUp = false; held = []; };
+  htmx.ajax("GET", location.pathname, { target: "#messages", select: "#messages", swap: "keep" }).then(done, done);
+}
+
+function releaseHeld() {
+  const parts = held;
+  held = [];
+  for (const part of parts) {
+    if (document.getElementById(part.id)) htmx.swap(document.body, part.outerHTML, { swapStyle: "none" });
   }
-}
-
-function say(problem) {
-  document.querySelector("#problem").textContent = problem;
-}
-
-function showRoom(text) {
-  const room = document.querySelector("#room");
-  const left = Number(composer.dataset.limit) - text.value.length;
-  const words = left < -1 ? room.dataset.many : left === -1 ? room.dataset.one : room.dataset.left;
-  room.textContent = left < 1000 ? words.replace("%n", Math.abs(left).toLocaleString(document.documentElement.lang)) : "";
-  room.classList.toggle("error", left < 0);
-  const send = composer.querySelector("button.send");
-  if (send) send.disabled = left < 0;
-}
-
-function atBottom() {
-  return scroller.scrollHeight - scroller.scrollTop - scroller.clientHeight < 80;
-}
-
-function toBottom() {
-  scroller.scrollTop = scroller.scrollHeight;
 }
 
 function poll() {
-  if (socketOpen) return;
-  for (const answer of document.querySelectorAll("article[aria-busy]")) htmx.trigger(answer, "poll");
+  if (document.hidden) return;
+  for (const answer of document.querySelectorAll("article[aria-busy]")) {
+    const last = Math.max(heardAt.get(answer.id) ?? 0, askedAt.get(answer) ?? 0);
+    if (Date.now() - last < (socketOpen ? SILENCE_MS : POLL_MS)) continue;
+    askFor(answer);
+  }
 }
 
-function startComposer() {
-  const text = composer.querySelector("#text");
-  if (!text.value) text.value = recall(draftKey());
-  text.setSelectionRange(text.value.length, text.value.length);
-  showRoom(text);
-  text.addEventListener("input", () => {
-    remember(draftKey(), text.value);
-    showRoom(text);
-    say("");
-  });
-  text.addEventListener("keydown", (event) => {
-    // The Enter that confirms a word in an input method (isComposing, 229) does not send.
-    if (event.key !== "Enter" || event.shiftKey || event.isComposing || event.keyCode === 229) return;
-    event.preventDefault();
-    const send = composer.querySelector("button.send");
-    if (send && !send.disabled && text.value.trim()) composer.requestSubmit(send);
-  });
-  let sent = "";
-  document.body.addEventListener("htmx:beforeRequest", (event) => {
-    if (event.target === composer) sent = text.value;
-  });
-  document.body.addEventListener("htmx:afterRequest", (event) => {
-    if (event.target !== composer) return;
-    const { successful, xhr } = event.detail;
-    if (xhr.status === 0) return;
-    const accepted = successful && !(xhr.getResponseHeader("HX-Redirect") || "").includes("/sign-in/");
-    if (!accepted) return;
-    say("");
-    if (text.value === sent) text.value = "";
-    remember(draftKey(), text.value);
-    showRoom(text);
-    toBottom();
-  });
-  document.body.addEventListener("htmx:sendError", () => say(document.querySelector("#offline").innerHTML));
+function setAway(away) {
+  const sentence = document.querySelector("#away");
+  if (sentence) sentence.hidden = !away;
 }
 
-function startFollowing() {
+function listen() {
+  const on = (name, act) => document.body.addEventListener(`htmx:${name}`, act);
+  on("wsOpen", () => { socketOpen = true; setAway(false); });
+  on("wsClose", (event) => {
+    socketOpen = false;
+    // The session ended: what was private leaves the screen; the draft is kept.
+    if (event.detail.event.code === 4401) location.reload();
+  });
+  on("beforeSend", (event) => askedAt.set(event.detail.xhr, Date.now()));
+  on("beforeSwap", (event) => {
+    const { target, xhr, requestConfig } = event.detail;
+    // While the request was under way the socket has told the end of this answer.
+    const ended = !target.hasAttribute("aria-busy") && heardAt.get(target.id) > askedAt.get(xhr);
+    if (ended) event.detail.shouldSwap = false;
+    // What went wrong with a poll is no news about the text in the composer.
+    if (target.id === "problem" && requestConfig.elt !== composer) event.detail.shouldSwap = false;
+  });
+  on("afterSwap", () => { if (held.length) releaseHeld(); });
+  on("afterRequest", (event) => {
+    const { status } = event.detail.xhr;
+    if (event.target !== composer) setAway(status === 0 || status >= 500);
+  });
+  on("wsAfterMessage", () => {
+    const title = document.querySelector("#title");
+    if (title) document.title = `${title.textContent} – Konak`;
+  });
+}
+
+function follow() {
+  const newest = document.querySelector("#to-newest");
   let following = true;
-  scroller.addEventListener("scroll", () => { following = atBottom(); }, { passive: true });
-  new MutationObserver(() => { if (following) toBottom(); }).observe(scroller, { childList: true, subtree: true });
-  toBottom();
+  let last = 0;
+  const gap = () => scroller.scrollHeight - scroller.scrollTop - scroller.clientHeight;
+  const stay = () => {
+    if (following) scroller.scrollTop = scroller.scrollHeight;
+    newest.hidden = following || gap() < 120;
+  };
+  const resume = () => { following = true; stay(); };
+  scroller.addEventListener("scroll", () => {
+    const upwards = scroller.scrollTop < last - 1;
+    last = scroller.scrollTop;
+    following = gap() < 4 || (!upwards && (following || gap() < 48));
+    newest.hidden = following || gap() < 120;
+  }, { passive: true });
+  newest.addEventListener("click", () => { resume(); composer.querySelector("textarea").focus(); });
+  composer.addEventListener("konak:accepted", resume);
+  const watch = new ResizeObserver(stay);
+  watch.observe(messages);
+  watch.observe(scroller);
 }
 
-if (composer) startComposer();
-if (scroller) startFollowing();
-document.body.addEventListener("htmx:wsOpen", () => { socketOpen = true; });
-document.body.addEventListener("htmx:wsClose", () => { socketOpen = false; });
-setInterval(poll, POLL_MS);
+listen();
+if (scroller) follow();
+setInterval(poll, POLL_MS / 3);
