@@ -1,0 +1,60 @@
+"""Eight people who ask at once are answered at once: the batch, seen from the browser's side."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+import uuid
+
+import httpx
+import psycopg
+import pytest
+
+from tests.e2e.house import Hand, House, sign_in
+
+QUESTION = "Describe a garden in spring in about eighty words."
+
+
+@pytest.mark.timeout(300)
+async def test_eight_chats_take_far_less_than_eight_times_one(
+    house: House, database: psycopg.Connection, capsys: pytest.CaptureFixture[str]
+) -> None:
+    hands = [await asyncio.to_thread(sign_in, house, house.alice) for _ in range(8)]
+    await _chat(database, hands[0])
+
+    began = time.monotonic()
+    tokens_alone = await _chat(database, hands[0])
+    alone = time.monotonic() - began
+    began = time.monotonic()
+    tokens_together = sum(await asyncio.gather(*(_chat(database, hand) for hand in hands)))
+    together = time.monotonic() - began
+    for hand in hands:
+        hand.close()
+
+    rate_alone, rate_together = tokens_alone / alone, tokens_together / together
+    with capsys.disabled():
+        print(
+            f"\none chat {alone:.2f} s ({rate_alone:.0f} tokens/s), eight at once {together:.2f} s"
+            f" ({rate_together:.0f} tokens/s): {together / alone:.2f} times one,"
+            f" {rate_together / rate_alone:.2f} times the tokens/s"
+        )
+    # Answers differ in length from run to run, so the rates are compared as well as the times.
+    assert rate_together > 1.15 * rate_alone
+
+
+async def _chat(database: psycopg.Connection, hand: Hand) -> int:
+    """Ask, wait for the end of the answer; the tokens it has."""
+    fields = {"text": QUESTION, "message_id": str(uuid.uuid4())}
+    page: httpx.Response = await asyncio.to_thread(hand.post, "/", fields, to="/conversations/")
+    conversation = page.url.path.split("/")[2]
+    while True:
+        row = database.execute(
+            "SELECT g.state, g.completion_tokens FROM chat_generation g"
+            " JOIN chat_message m ON m.id = g.message_id WHERE m.conversation_id = %s",
+            [conversation],
+        ).fetchone()
+        assert row
+        if row[0] not in {"queued", "running"}:
+            assert row[0] == "done"
+            return int(row[1])
+        await asyncio.sleep(0.02)

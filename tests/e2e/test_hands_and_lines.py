@@ -1,0 +1,98 @@
+"""Keyboard only, no scripts, no sockets: the chat works for every pair of hands and every line."""
+
+from __future__ import annotations
+
+from playwright.async_api import WebSocketRoute, expect
+
+from tests.e2e.visitor import Visitor
+
+
+async def test_everything_by_keyboard(visitor: Visitor) -> None:
+    alice = await visitor.person(visitor.house.alice)
+    page = alice.page
+    await expect(alice.composer).to_be_focused()
+    await page.keyboard.type("Tell me a long story")
+    await page.keyboard.press("Shift+Enter")
+    await page.keyboard.type("about a bridge.")
+    await page.keyboard.press("Enter")
+    await alice.until_words(3)
+    await expect(page.locator("article.question .text")).to_have_text(
+        "Tell me a long story\nabout a bridge.", use_inner_text=True
+    )
+
+    await expect(alice.composer).to_be_focused()
+    await _tab_to(alice.page, "Stop")
+    await page.keyboard.press("Enter")
+    await alice.until_state("stopped", "done")
+
+    await page.reload()
+    await page.keyboard.press("Shift+Tab")
+    for _ in range(40):
+        if await page.evaluate("document.activeElement.textContent.trim()") == "New chat":
+            break
+        await page.keyboard.press("Shift+Tab")
+    await page.keyboard.press("Enter")
+    await page.wait_for_url(visitor.house.url + "/")
+    await expect(alice.composer).to_be_focused()
+
+
+async def _tab_to(page: object, name: str) -> None:
+    from playwright.async_api import Page
+
+    assert isinstance(page, Page)
+    for _ in range(10):
+        focused = await page.evaluate(
+            "document.activeElement.getAttribute('aria-label') || document.activeElement.textContent.trim()"
+        )
+        if focused == name:
+            return
+        await page.keyboard.press("Tab")
+    raise AssertionError(f"{name} is not reached by the Tab key")
+
+
+async def test_an_input_methods_enter_does_not_send(visitor: Visitor) -> None:
+    alice = await visitor.person(visitor.house.alice)
+    await alice.composer.fill("今日")
+    await alice.composer.dispatch_event(
+        "keydown", {"key": "Enter", "keyCode": 229, "isComposing": True}
+    )
+    assert await alice.composer.input_value() == "今日"
+    await expect(alice.page.locator("article")).to_have_count(0)
+
+
+async def test_sending_and_reading_without_scripts(visitor: Visitor) -> None:
+    alice = await visitor.person(visitor.house.alice, java_script_enabled=False)
+    page = alice.page
+    await alice.composer.fill("What is a book? Answer in one sentence.")
+    await page.get_by_role("button", name="Send").click()
+    await expect(page.locator("article.question")).to_have_count(1)
+    # The page looks again by itself until the answer is complete.
+    words = await alice.until_state("done")
+    assert len(words.split()) > 2
+
+    await page.get_by_role("link", name="Rename").click()
+    await page.get_by_label("Title").fill("About books")
+    await page.get_by_role("button", name="Save").click()
+    await expect(page.get_by_role("heading", level=1)).to_have_text("About books")
+    await expect(page.locator("nav a[aria-current=page]")).to_have_text("About books")
+    await page.get_by_role("link", name="Delete").click()
+    await page.get_by_role("button", name="Delete").click()
+    await page.wait_for_url(visitor.house.url + "/")
+    await expect(page.locator("nav a", has_text="About books")).to_have_count(0)
+
+
+async def test_reading_by_polling_where_sockets_are_blocked(visitor: Visitor) -> None:
+    visitor.forgive("WebSocket connection to|wsError|htmx:wsError")
+    context = await visitor.context()
+    await context.route_web_socket("**/ws/**", _refuse)
+    alice = await visitor.window(context)
+    await alice.sign_in(visitor.house.alice)
+    await alice.ask("Describe a mountain in two sentences.")
+    first = await alice.until_state("done")
+    await alice.ask("And a river.")
+    second = await alice.until_state("done")
+    assert first and second and first != second
+
+
+async def _refuse(socket: WebSocketRoute) -> None:
+    await socket.close(code=1001)
