@@ -1,0 +1,128 @@
+"""Who may open what: one row for each URL and method, and one for each socket.
+
+A new URL is not in the house until it has its rows here. Objects are alice's: the conversation, the
+answer, her account, her group, her one-time link. The columns say what each of the six gets, and
+which entries the ledger has afterwards.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+PEOPLE = ("owner", "member", "stranger", "administrator", "anonymous", "deactivated")
+
+
+@dataclass(frozen=True)
+class Cell:
+    """What one of the six gets: the status, where a redirect leads, what the ledger notes."""
+
+    status: int
+    to: str = ""
+    verbs: tuple[str, ...] = ()
+
+
+def done(to: str, *verbs: str) -> Cell:
+    """The act is done; the browser goes on to ``to``."""
+    return Cell(302, to, verbs)
+
+
+SHOWN = Cell(200)
+NOT_THERE = Cell(404)
+NOT_SO = Cell(405)
+NOT_READY = Cell(503)
+DOOR = Cell(302, "/accounts/sign-in/")
+HOME = done("/")
+TALK = "/conversations/"
+PERSONS = "/accounts/people/"
+GROUPS = "/accounts/groups/"
+
+Row = tuple[str, str, Cell, Cell, Cell, Cell, Cell, Cell]
+
+
+def everybody(name: str, method: str, cell: Cell) -> Row:
+    """The same for all."""
+    return (name, method, cell, cell, cell, cell, cell, cell)
+
+
+def signed_in(name: str, method: str, cell: Cell) -> Row:
+    """The same for all who are signed in."""
+    return (name, method, cell, cell, cell, cell, DOOR, DOOR)
+
+
+def owner_only(name: str, method: str, cell: Cell, others: Cell = NOT_THERE) -> Row:
+    """Whose object it is; to everybody else it is not there."""
+    return (name, method, cell, others, others, others, DOOR, DOOR)
+
+
+def administrator_only(name: str, method: str, cell: Cell) -> Row:
+    """Who manages people; to everybody else the page is not there."""
+    return (name, method, NOT_THERE, NOT_THERE, NOT_THERE, cell, DOOR, DOOR)
+
+
+STARTED = done("/", "session.started")
+FAILED = Cell(422, verbs=("session.failed",))
+PASSWORD_SET = done("/", "person.password_set", "session.started")
+
+ROWS: tuple[Row, ...] = (
+    # Health
+    everybody("healthz", "GET", SHOWN),
+    everybody("healthz", "POST", NOT_SO),
+    everybody("readyz", "GET", NOT_READY),
+    everybody("readyz", "POST", NOT_SO),
+    # Entrance: an own password opens the door, unless the account is closed
+    ("accounts:sign_in", "GET", HOME, HOME, HOME, HOME, SHOWN, SHOWN),
+    ("accounts:sign_in", "POST", HOME, HOME, HOME, HOME, STARTED, FAILED),
+    signed_in("accounts:sign_out", "GET", NOT_SO),
+    signed_in("accounts:sign_out", "POST", done("/accounts/sign-in/", "session.ended")),
+    everybody("accounts:welcome", "GET", SHOWN),
+    everybody("accounts:welcome", "POST", PASSWORD_SET),
+    everybody("accounts:set_language", "GET", NOT_SO),
+    everybody("accounts:set_language", "POST", HOME),
+    # People and groups
+    administrator_only("accounts:people", "GET", SHOWN),
+    administrator_only("accounts:people", "POST", NOT_SO),
+    administrator_only("accounts:add_person", "GET", SHOWN),
+    administrator_only(
+        "accounts:add_person", "POST", Cell(200, verbs=("person.added", "person.link_made"))
+    ),
+    administrator_only("accounts:person", "GET", SHOWN),
+    administrator_only("accounts:person", "POST", done(PERSONS, "person.changed")),
+    administrator_only("accounts:make_link", "GET", NOT_SO),
+    administrator_only("accounts:make_link", "POST", Cell(200, verbs=("person.link_made",))),
+    administrator_only("accounts:deactivate", "GET", NOT_SO),
+    administrator_only("accounts:deactivate", "POST", done(PERSONS, "person.deactivated")),
+    administrator_only("accounts:activate", "GET", NOT_SO),
+    administrator_only("accounts:activate", "POST", done(PERSONS, "person.activated")),
+    administrator_only("accounts:groups", "GET", SHOWN),
+    administrator_only("accounts:groups", "POST", done(GROUPS, "group.added")),
+    administrator_only("accounts:group", "GET", SHOWN),
+    administrator_only("accounts:group", "POST", done(GROUPS, "group.membership_changed")),
+    administrator_only("accounts:delete_group", "GET", NOT_SO),
+    administrator_only("accounts:delete_group", "POST", done(GROUPS, "group.deleted")),
+    # Chat: the administrator is a stranger to other people's conversations
+    signed_in("chat:new", "GET", SHOWN),
+    signed_in("chat:new", "POST", NOT_SO),
+    signed_in("chat:start", "GET", NOT_SO),
+    signed_in("chat:start", "POST", done(TALK, "message.asked")),
+    owner_only("chat:conversation", "GET", SHOWN),
+    owner_only("chat:conversation", "POST", NOT_SO, others=NOT_SO),
+    owner_only("chat:ask", "GET", NOT_SO, others=NOT_SO),
+    owner_only("chat:ask", "POST", done(TALK, "message.asked")),
+    owner_only("chat:rename", "GET", SHOWN),
+    owner_only("chat:rename", "POST", done(TALK, "conversation.renamed")),
+    owner_only("chat:delete", "GET", SHOWN),
+    owner_only("chat:delete", "POST", done("/", "conversation.deleted")),
+    owner_only("chat:answer", "GET", done(TALK)),
+    owner_only("chat:answer", "POST", NOT_SO, others=NOT_SO),
+    owner_only("chat:stop", "GET", NOT_SO, others=NOT_SO),
+    owner_only("chat:stop", "POST", done(TALK, "answer.stopped")),
+    owner_only("chat:retry", "GET", NOT_SO, others=NOT_SO),
+    owner_only("chat:retry", "POST", done(TALK, "answer.retried")),
+)
+
+# Sockets: whether the door opens
+SOCKETS: dict[str | None, dict[str, bool]] = {
+    "socket": dict(zip(PEOPLE, (True, True, True, True, False, False), strict=True)),
+    "socket_of": dict(zip(PEOPLE, (True, False, False, False, False, False), strict=True)),
+    None: dict.fromkeys(PEOPLE, False),
+}

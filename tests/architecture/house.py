@@ -1,0 +1,116 @@
+"""A small house for the access matrix: alice's objects, and the six who try to open them."""
+
+from __future__ import annotations
+
+import functools
+from dataclasses import dataclass
+from uuid import UUID, uuid4
+
+from django.contrib.auth.hashers import make_password
+from django.test import Client
+from django.urls import reverse
+
+from accounts.domain import provisioning
+from accounts.models import Group, SetupLink, User
+from chat.domain import messages
+from chat.models import Generation
+from tests import factories
+from tests.people import PASSWORD, browser, move_in, person
+
+ANOTHER_PASSWORD = "nine slow otters"
+# What a verb needs to find: an answer in this state. Everywhere else alice's answer is done.
+STATES = {"chat:stop": None, "chat:retry": Generation.State.FAILED}
+
+
+@functools.cache
+def hashed() -> str:
+    """``PASSWORD`` as it is stored; hashing is slow by intent."""
+    return make_password(PASSWORD)
+
+
+@dataclass(frozen=True)
+class House:
+    """Who is there, and what alice has. ``token`` opens her one-time link."""
+
+    people: dict[str, User | None]
+    asked: messages.Asked
+    group: Group
+    token: str
+
+    def browser(self, who: str, **options: object) -> Client:
+        """The browser of one of the six; the deactivated one still holds an old session."""
+        user = self.people[who]
+        client = browser(user, **options)
+        if who == "deactivated":
+            User.objects.filter(pk=user.pk).update(is_active=False)
+        return client
+
+    def address(self, name: str, *, id: UUID | None = None) -> str:
+        """The URL ``name`` of alice's object, or of the one with this ``id``."""
+        alice = self.people["owner"]
+        ids = {
+            "conversation_id": self.asked.conversation.pk,
+            "message_id": self.asked.answer.pk,
+            "person_id": alice.pk,
+            "group_id": self.group.pk,
+            "token": self.token,
+        }
+        wanted = ARGUMENTS.get(name)
+        return reverse(name, args=[id or ids[wanted]] if wanted else [])
+
+    def form(self, name: str, who: str) -> dict[str, object]:
+        """What somebody sends who fills in the page correctly."""
+        user = self.people[who] or self.people["owner"]
+        if name == "accounts:sign_in":
+            return {"email": user.email, "password": PASSWORD}
+        question = {"text": "Why is the sky blue?", "message_id": str(uuid4())}
+        return {
+            "accounts:welcome": {"password": ANOTHER_PASSWORD, "again": ANOTHER_PASSWORD},
+            "accounts:set_language": {"language": "tr"},
+            "accounts:add_person": {"name": "Carol", "email": "carol@example.org"},
+            "accounts:person": {"name": "Alice B.", "groups": [str(self.group.pk)]},
+            "accounts:groups": {"name": "Pharmacy"},
+            "accounts:group": {"people": [str(self.people["member"].pk)]},
+            "chat:start": question,
+            "chat:ask": question,
+            "chat:rename": {"title": "The colour of the sky"},
+        }.get(name, {})
+
+
+ARGUMENTS = {
+    "accounts:welcome": "token",
+    **dict.fromkeys(
+        ("accounts:person", "accounts:make_link", "accounts:deactivate", "accounts:activate"),
+        "person_id",
+    ),
+    **dict.fromkeys(("accounts:group", "accounts:delete_group"), "group_id"),
+    **dict.fromkeys(
+        ("chat:conversation", "chat:ask", "chat:rename", "chat:delete"), "conversation_id"
+    ),
+    **dict.fromkeys(("chat:answer", "chat:stop", "chat:retry"), "message_id"),
+}
+
+
+def build(name: str = "") -> House:
+    """Everybody moves in; alice's answer is as the URL ``name`` needs to find it."""
+    them = move_in()
+    state = STATES.get(name, Generation.State.DONE)
+    model = factories.language_model()
+    asked = (
+        factories.answered(them.alice, state=state)
+        if state
+        else factories.asked(them.alice, model=model)
+    )
+    people = {
+        "owner": them.alice,
+        "member": them.bob,
+        "stranger": them.mallory,
+        "administrator": them.administrator,
+        "anonymous": None,
+        "deactivated": person("Dana"),
+    }
+    for user in filter(None, people.values()):
+        user.password = hashed()
+        user.save(update_fields=["password"])
+    token = provisioning.make_link(SetupLink.Purpose.PASSWORD, user=them.alice)
+    return House(people, asked, Group.objects.get(), token)
