@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from django.contrib.postgres.aggregates import StringAgg
-from django.db.models import F, Max, OuterRef, Subquery, Value
+from django.db.models import F, Max, OuterRef, Subquery
 
 from chat.domain import generations, tree
 from chat.markdown import Live
@@ -57,7 +57,7 @@ def read(messages: Iterable[Message]) -> list[Reading]:
     """
     messages = list(messages)
     chunks = Chunk.objects.filter(generation=OuterRef("pk")).order_by().values("generation")
-    grown = chunks.annotate(text=StringAgg("text", Value(""), order_by="seq")).values("text")
+    grown = chunks.annotate(text=StringAgg("text", "", order_by="seq")).values("text")
     upto = chunks.annotate(upto=Max("seq")).values("upto")
     runs = {
         run.message_id: run
