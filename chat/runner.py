@@ -148,9 +148,19 @@ class Runner:
                 continue
             for generation in await database_sync_to_async(generations.claim)(self.id, limit=room):
                 log.info("generation %s claimed, attempt %d", generation.pk, generation.attempt)
-                writing = Writing(generation)
-                self._writing[writing.id] = writing
-                writing.task = asyncio.create_task(self._write(writing))
+                self._begin(generation)
+
+    def _begin(self, generation: Generation) -> None:
+        known = self._writing.get(generation.pk)
+        if known and generation.attempt == known.generation.attempt + 1:
+            # Our own lease ran out while the database was away, and nobody else came: go on.
+            known.generation.attempt = generation.attempt
+            return
+        if known:
+            self._let_go(known)
+        writing = Writing(generation)
+        self._writing[writing.id] = writing
+        writing.task = asyncio.create_task(self._write(writing))
 
     async def _heartbeat(self) -> None:
         while True:
@@ -161,7 +171,8 @@ class Runner:
     async def _renew(self) -> None:
         """Renew our leases, see who wants to stop, and let go of what is no longer ours."""
         before = list(self._writing.values())
-        owned = await database_sync_to_async(generations.renew)(self.id)
+        ids = [writing.id for writing in before]
+        owned = await database_sync_to_async(generations.renew)(self.id, ids)
         for writing in before:
             if writing.id not in owned:
                 self._let_go(writing)
@@ -170,7 +181,10 @@ class Runner:
                 writing.task.cancel()
 
     def _let_go(self, writing: Writing) -> None:
-        if self._writing.pop(writing.id, None) and writing.task:
+        if self._writing.get(writing.id) is not writing:
+            return
+        del self._writing[writing.id]
+        if writing.task:
             log.info("generation %s is no longer ours", writing.id)
             writing.task.cancel()
 
@@ -319,7 +333,10 @@ class Runner:
         news: list[events.News] = []
         for writing, growth, size in zip(grown, growths, sizes, strict=True):
             if writing.id not in took:
-                self._let_go(writing)
+                if growth.attempt == writing.generation.attempt:
+                    self._let_go(writing)
+                else:  # ours again since this tick began: the next one takes it
+                    self._due.set()
                 continue
             del writing.pending[:size]
             writing.seq = growth.seq

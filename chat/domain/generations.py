@@ -108,12 +108,15 @@ def claim(runner: UUID, *, limit: int) -> list[Generation]:
     )
 
 
-def renew(runner: UUID) -> dict[UUID, bool]:
-    """Heartbeat: renew the lease of everything ``runner`` writes.
+def renew(runner: UUID, generation_ids: Iterable[UUID]) -> dict[UUID, bool]:
+    """Heartbeat: renew the lease of the runs that ``runner`` writes.
 
-    Returns the runs it still owns; the value says whether somebody asked to stop it.
+    Returns those it still owns; the value says whether somebody asked to stop it. A run that the
+    database gave it but that it never heard of is not renewed, so that its lease runs out.
     """
-    owned = Generation.objects.filter(runner=runner, state=Generation.State.RUNNING)
+    owned = Generation.objects.filter(
+        pk__in=list(generation_ids), runner=runner, state=Generation.State.RUNNING
+    )
     owned.update(lease_until=Now() + LEASE)
     return dict(owned.values_list("pk", "stop_requested"))
 
