@@ -1,4 +1,4 @@
-"""Every address of the chat as its owner, her colleague, a stranger, an administrator and nobody."""
+"""Every address of the chat as its owner, her colleague, a stranger, an administrator, nobody."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What every page carries in its head: who may script it, cache it, frame it and read its cookies."""
+"""The head of every page: who may script it, cache it, frame it and read its cookies."""
 
 from __future__ import annotations
 
