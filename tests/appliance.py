@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import os
 import re
@@ -13,6 +14,8 @@ import time
 import urllib.request
 from collections.abc import Mapping
 from pathlib import Path
+
+from deploy.appliance.processes import end_with_parent
 
 CHECKOUT = Path(__file__).resolve().parent.parent
 UP = CHECKOUT / "deploy" / "up"
@@ -60,6 +63,7 @@ class Appliance:
             stderr=subprocess.STDOUT,
             text=True,
             start_new_session=True,
+            preexec_fn=functools.partial(end_with_parent, signal.SIGTERM, os.getpid()),
         )
         self._reader = threading.Thread(target=self._read)
         self._reader.start()

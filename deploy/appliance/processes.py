@@ -75,14 +75,15 @@ def spawn(program: Program, output: int | None = None) -> subprocess.Popen[bytes
             cwd=program.directory,
             env=dict(program.environment),
             start_new_session=True,
-            preexec_fn=functools.partial(_end_with_parent, program.stop_signal, os.getpid()),
+            preexec_fn=functools.partial(end_with_parent, program.stop_signal, os.getpid()),
             user=account.uid if account else None,
             group=account.gid if account else None,
             extra_groups=[] if account else None,  # those of the old user go
         )
 
 
-def _end_with_parent(stop_signal: signal.Signals, parent: int) -> None:
+def end_with_parent(stop_signal: signal.Signals, parent: int) -> None:
+    """In a child before exec: be sent ``stop_signal`` when ``parent`` dies, however it dies."""
     _libc.prctl(PR_SET_PDEATHSIG, int(stop_signal), 0, 0, 0)
     if os.getppid() != parent:
         os._exit(1)
