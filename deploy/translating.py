@@ -76,7 +76,7 @@ def refreshed(path: Path, sentences: list[texts.Sentence]) -> str:
     code = str(old.locale)
     name = old.locale.english_name if old.locale else code
     header = HEADER.format(name=name, code=code, plural=old.plural_forms)
-    return header + body.getvalue().decode()
+    return header + body.getvalue().decode().rstrip("\n") + "\n"
 
 
 def is_translated(message: Message) -> bool:
