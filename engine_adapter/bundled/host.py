@@ -41,10 +41,15 @@ class _Model:
     async def ready(self) -> WorkerProcess:
         """The worker, once the model is loaded. Raises ``EngineError`` where it cannot be."""
         async with self._changed:
-            await self._changed.wait_for(lambda: self.state != "loading")
+            await self._changed.wait_for(lambda: self.runs or self.state == "failed")
             if self.worker is not None:
                 return self.worker
             raise self.error or Broken("The model is not loaded.")
+
+    @property
+    def runs(self) -> bool:
+        """Whether the worker can be asked; it may have died and its keeper not know yet."""
+        return self.worker is not None and not self.worker.died.is_set()
 
     async def aclose(self) -> None:
         self._keeper.cancel()
@@ -88,8 +93,8 @@ class _Model:
                 log.info("%s is loaded", self.file.name)
                 await self._become("loaded", worker=worker)
                 await worker.died.wait()
-                log.error("%s: %s", self.file.name, await worker.reap())
                 await self._become("loading")
+                log.error("%s: %s", self.file.name, await worker.reap())
             delay_s = FIRST_DELAY_S if time.monotonic() - began > STEADY_S else delay_s
             await asyncio.sleep(delay_s)
             delay_s = min(2 * delay_s, LONGEST_DELAY_S)
@@ -148,11 +153,11 @@ class BundledEngine:
     async def health(self) -> None:
         """See ``Engine``: well means that a model is loaded."""
         models = list(self._models.values()) or await self._wake_first()
-        if any(model.state == "loaded" for model in models):
+        if any(model.runs for model in models):
             return
         if not models:
             raise Unreachable(f"There is no model in {self._catalogue.directory}.")
-        if loading := [model.file.name for model in models if model.state == "loading"]:
+        if loading := [model.file.name for model in models if model.state != "failed"]:
             raise Unreachable(f"The model {loading[0]} is being loaded.")
         raise Unreachable(str(models[0].error))
 
@@ -171,7 +176,7 @@ class BundledEngine:
     async def _wanted(self, name: str) -> _Model:
         """The model, being loaded if it was not. Raises ``Refused`` for what cannot be."""
         model = self._models.get(name)
-        if model is not None and model.state == "loaded":
+        if model is not None and model.runs:
             return model
         file = (await self._catalogue.scan()).get(name)
         model = self._models.get(name)

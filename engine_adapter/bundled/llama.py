@@ -29,16 +29,16 @@ class ModelRefused(Exception):
 
 
 class _Log:
-    """llama.cpp's errors, to stderr and kept; everything else is dropped."""
+    """llama.cpp's errors go to stderr, and the first, which tells the cause, is kept."""
 
     def __init__(self) -> None:
-        self.last = ""
+        self.cause = ""
         self._callback = C.llama_log_callback(self._write)  # C keeps no reference: we do
         C.llama_log_set(self._callback, ctypes.c_void_p(0))
 
     def _write(self, level: int, text: bytes, _data: int) -> None:
         if level == ERROR_LEVEL and (line := text.decode("utf-8", "replace").strip()):
-            self.last = line
+            self.cause = self.cause or line
             print(f"llama.cpp: {line}", file=sys.stderr, flush=True)
 
 
@@ -111,7 +111,7 @@ class Llama:
         params.use_extra_bufts = repack
         model = C.llama_model_load_from_file(str(path).encode(), params)
         if not model:
-            raise ModelRefused(self._log.last or "llama.cpp cannot read the file")
+            raise ModelRefused(self._log.cause or "llama.cpp cannot read the file")
         if C.llama_model_has_encoder(model) or not C.llama_model_has_decoder(model):
             raise ModelRefused("this model does not write text")
         return model
@@ -128,7 +128,7 @@ class Llama:
         context = C.llama_init_from_model(self._model, params)
         if not context:
             raise ModelRefused(
-                f"no context of {slots} × {self.context} tokens: {self._log.last or 'no memory'}"
+                f"no context of {slots} × {self.context} tokens: {self._log.cause or 'no memory'}"
             )
         return context
 

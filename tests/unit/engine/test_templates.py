@@ -65,9 +65,7 @@ async def test_every_hostile_template_is_refused_and_the_next_works(renderer: Op
             await renderer(source).render(messages=[{"role": "user", "content": "x"}])
         return str(refusal.value)
 
-    reasons = dict(
-        zip(HOSTILE, await asyncio.gather(*map(refused, HOSTILE.values())), strict=True)
-    )
+    reasons = dict(zip(HOSTILE, await asyncio.gather(*map(refused, HOSTILE.values())), strict=True))
     assert reasons["says no"] == "roles must alternate"
     assert "not done after 2 s" in reasons["nested ranges"]
     assert "unsafe" in reasons["attribute walk"]
@@ -134,7 +132,9 @@ async def test_a_template_without_system_turns_gets_it_with_the_first_question(
     drops = "{% for m in messages if m.role != 'system' %}[{{ m.content }}]{% endfor %}"
     for source in (refuses + CHATML, drops):
         prompter = Prompter(renderer(source), "", "")
-        parts = await prompter.parts(spoken(("system", "Be kind"), ("user", "hi")), continue_final=False)
+        parts = await prompter.parts(
+            spoken(("system", "Be kind"), ("user", "hi")), continue_final=False
+        )
         assert "Be kind\n\nhi" in joined(parts)
 
 

@@ -1,0 +1,187 @@
+"""The engine host's life: how it starts, what it refuses, what is left when something is killed."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import httpx
+import pytest
+
+from tests.integration.engine_hosts import ROOT, Host, all_gone, running_host
+from tests.integration.engine_http import MODEL, asking, client_of, endless, streaming
+
+SMALL = ("--slots", "2", "--context", "512")
+
+
+@pytest.fixture(scope="module")
+def models(starter_model: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A directory with the starter model."""
+    folder = tmp_path_factory.mktemp("models")
+    (folder / f"{MODEL}.gguf").symlink_to(starter_model)
+    return folder
+
+
+async def test_a_killed_worker_fails_what_runs_and_the_next_request_works(
+    models: Path, tmp_path: Path
+) -> None:
+    with running_host(tmp_path, "--models", models, *SMALL) as host:
+        await kill_the_worker(host)
+
+
+async def kill_the_worker(host: Host) -> None:
+    async with client_of(host) as http:
+        async with streaming(http, endless()) as stream:
+            await stream.until_text()
+            before = host.descendants()
+            for pid in workers(host):
+                os.kill(pid, signal.SIGKILL)
+            await stream.rest()
+        assert stream.frames[-1]["error"]["code"] == "broken"
+        assert not stream.done
+        reply = await http.post("/v1/chat/completions", json=asking(max_tokens=3))
+        assert reply.status_code == 200
+        await all_gone(before)
+
+
+async def test_a_killed_host_leaves_nothing_and_its_socket_is_taken_over(
+    models: Path, tmp_path: Path
+) -> None:
+    arguments = ("--models", models, *SMALL)
+    with running_host(tmp_path, *arguments) as first:
+        async with client_of(first):
+            children = first.descendants()
+            assert len(children) == 2  # the worker and its template's process
+            second = start("--models", models, "--socket", first.socket)
+            assert second.returncode == 1
+            assert "Another engine host listens on" in second.stderr
+        first.process.kill()
+        await all_gone(children)
+        assert first.socket.exists()
+        with running_host(tmp_path, *arguments) as third:
+            async with client_of(third) as http:
+                assert (await http.get("/health")).status_code == 200
+            third.process.terminate()
+            third.process.wait(10)
+            assert not third.socket.exists()
+
+
+async def test_a_worker_is_given_no_secret(
+    models: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("KONAK_SECRET_KEY", "canary")
+    with running_host(tmp_path, "--models", models, *SMALL) as host:
+        async with client_of(host):
+            assert b"canary" in told(host.process.pid, "environ")
+            assert not any(b"canary" in told(pid, "environ") for pid in host.descendants())
+            assert b"libllama" not in told(host.process.pid, "maps")
+            assert all(b"libllama" in told(pid, "maps") for pid in workers(host))
+
+
+async def test_health_says_what_is_missing_and_models_may_come_later(
+    starter_model: Path, tmp_path: Path
+) -> None:
+    models = tmp_path / "models"
+    models.mkdir()
+    with running_host(tmp_path, "--models", models, *SMALL) as host:
+        transport = httpx.AsyncHTTPTransport(uds=str(host.socket))
+        async with httpx.AsyncClient(transport=transport, base_url="http://engine") as http:
+            await reachable(host)
+            reply = await http.get("/health")
+            assert reply.status_code == 503
+            assert "There is no model" in reply.json()["error"]["message"]
+            (models / "broken.gguf").write_bytes(b"GGUF" + b"\xff" * 100)
+            assert (await http.get("/health")).status_code == 503
+            shutil.copy(starter_model, models / "new.part")
+            (models / "new.part").rename(models / "new.gguf")
+            loading = await http.get("/health")
+            assert (loading.status_code, "loaded" in loading.text) == (503, True)
+        async with client_of(host) as http:
+            body = asking(max_tokens=2) | {"model": "new"}
+            assert (await http.post("/v1/chat/completions", json=body)).status_code == 200
+
+
+async def test_a_model_that_llama_cpp_refuses_is_told_with_the_reason(
+    starter_model: Path, tmp_path: Path
+) -> None:
+    models = tmp_path / "models"
+    models.mkdir()
+    changed_copy(starter_model, models / "odd.gguf", b"llama", b"ilama", 12)
+    loop, walk = b"{% for message in messages %}", b"{{ ''.__class__.__mro__ }}   "
+    changed_copy(starter_model, models / "sly.gguf", loop, walk, 1)
+    with running_host(tmp_path, "--models", models, *SMALL) as host:
+        transport = httpx.AsyncHTTPTransport(uds=str(host.socket))
+        async with httpx.AsyncClient(
+            transport=transport, base_url="http://engine", timeout=60
+        ) as http:
+            await reachable(host)
+            for name, reason in (("odd", "architecture"), ("sly", "chat template")):
+                body = asking() | {"model": name}
+                reply = await http.post("/v1/chat/completions", json=body)
+                assert reply.status_code == 400, reply.text
+                assert reason in reply.json()["error"]["message"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("--models", "/nowhere", "--port", "1"), "There is no directory /nowhere"),
+        (("--models", "."), "--socket PATH or --port N"),
+        (("--models", ".", "--host", "0.0.0.0", "--port", "1"), "--allow-remote"),
+        (("--models", ".", "--socket", "/nowhere/e.sock"), "No such file or directory"),
+        (("--models", ".", "--socket", "README.md"), "is no socket"),
+        (("--models", ".", "--port", "1", "--slots", "0"), "slots must lie between"),
+        (("--scripted", "/nowhere", "--port", "1"), "/nowhere"),
+    ],
+)
+def test_what_cannot_be_started_says_why(arguments: tuple[str, ...], words: str) -> None:
+    run = start(*arguments)
+    assert run.returncode == 1
+    assert words in run.stderr
+    assert "Traceback" not in run.stderr
+
+
+def test_a_port_in_use_says_so() -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        run = start("--models", ".", "--port", str(taken.getsockname()[1]))
+    assert run.returncode == 1
+    assert "cannot be used" in run.stderr
+
+
+def start(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "engine_adapter", "serve", *arguments]
+    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=60)
+
+
+def changed_copy(model: Path, copy: Path, old: bytes, new: bytes, times: int) -> None:
+    assert len(old) == len(new)
+    copy.write_bytes(model.read_bytes().replace(old, new, times))
+
+
+def told(pid: int, what: str) -> bytes:
+    return Path(f"/proc/{pid}/{what}").read_bytes()
+
+
+def workers(host: Host) -> list[int]:
+    return [
+        pid
+        for pid in host.descendants()
+        if b"engine_adapter.bundled.worker" in told(pid, "cmdline")
+    ]
+
+
+async def reachable(host: Host) -> None:
+    while True:
+        with socket.socket(socket.AF_UNIX) as probe:
+            if probe.connect_ex(str(host.socket)) == 0:
+                return
+        assert host.process.poll() is None, host.log.read_text()
+        await asyncio.sleep(0.05)
