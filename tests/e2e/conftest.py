@@ -29,9 +29,7 @@ OUTPUT = Path(__file__).parent / "output"
 
 
 @pytest.fixture(scope="session")
-def appliance(
-    tmp_path_factory: pytest.TempPathFactory, starter_model: Path
-) -> Iterator[Appliance]:
+def appliance(tmp_path_factory: pytest.TempPathFactory, starter_model: Path) -> Iterator[Appliance]:
     """``deploy/up`` on fresh data, running until the end of the session."""
     data = tmp_path_factory.mktemp("house")
     running = Appliance(data, starter_model)

@@ -13,9 +13,7 @@ from tests.e2e.visitor import Visitor
 QUESTION = "Tell me about the seasons of the year, one after the other, in full sentences."
 
 
-async def test_from_a_keystroke_to_the_page(
-    visitor: Visitor, database: psycopg.Connection
-) -> None:
+async def test_from_a_keystroke_to_the_page(visitor: Visitor, database: psycopg.Connection) -> None:
     alice = await visitor.person(visitor.house.alice)
     accepted: list[Response] = []
     frames: list[str] = []
