@@ -40,6 +40,7 @@ CATALOGUE_S: Final = 15.0
 CATALOGUE_SILENT_S: Final = 1.0
 PATIENCE_S: Final = 5.0
 QUEUE_PATIENCE_S: Final = 120.0
+MOST_BREAKS: Final = 5  # an engine that breaks again and again is not mended by going on
 _AWAY_S: Final = 0.5
 
 
@@ -224,6 +225,7 @@ class Runner:
         """Ask again where waiting helps: an engine that is full, or one that is restarting."""
         began = time.monotonic()
         lost_at: float | None = None
+        breaks = 0
         while True:
             written = writing.seq, len(writing.pending)
             outcome = await self._stream(writing)
@@ -235,7 +237,8 @@ class Runner:
                 continue
             moved = (writing.seq, len(writing.pending)) != written
             lost_at = now if lost_at is None or moved else lost_at
-            away = isinstance(outcome, Unreachable | Broken)
+            breaks += moved
+            away = isinstance(outcome, Unreachable | Broken) and breaks <= MOST_BREAKS
             continues = writing.language_model.continues or not writing.has_text
             if not (away and continues and now - lost_at < PATIENCE_S):
                 return self._failure(writing, outcome.code, outcome)
