@@ -32,6 +32,7 @@ TEXTS: dict[str, tuple[str, str]] = {
     ),
     "installing_step": ("  building {what}", "  derleniyor: {what}"),
     "installing_beat": ("  still working on {what} ({time})", "  sürüyor: {what} ({time})"),
+    "installing_copy": ("the packages' files", "paketlerin dosyaları"),
     "installed": ("The packages are installed.", "Paketler kuruldu."),
     "no_compiler": (
         "Konak needs a C++ compiler to build llama-cpp-python, and none works here; on Debian or "

@@ -10,7 +10,7 @@ import subprocess
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
-from deploy.appliance.messages import say
+from deploy.appliance.messages import say, text
 
 BEAT_S = 20.0
 KEPT_LINES = 200
@@ -25,7 +25,7 @@ def follow(
     begun = time.monotonic()
     reader, writer = os.pipe()
     kept: collections.deque[str] = collections.deque(maxlen=KEPT_LINES)
-    doing = ""
+    doing = text("installing_copy")
     process = subprocess.Popen(  # noqa: S603 - our own pip
         command, env=environment, stdin=subprocess.DEVNULL, stdout=writer, stderr=writer
     )
@@ -37,7 +37,7 @@ def follow(
                 continue
             kept.append(line)
             if line.startswith(CHANGES):
-                doing = "pip"
+                doing = text("installing_copy")
                 on_change()
             elif step := STEPS.match(line.strip()):
                 doing = step["get"] or step["build"]
