@@ -16,7 +16,8 @@ from django.utils.translation.template import templatize
 ROOMS = ("accounts", "chat", "deploy")
 TEMPLATES = ("*.html", "*.txt")
 # name → which argument is what; "c" is the context. None: the only argument is the sentence.
-KEYWORDS: dict[str, tuple[object, ...] | None] = {
+Arguments = tuple[int | tuple[int, int] | tuple[int, str], ...] | None
+KEYWORDS: dict[str, Arguments | dict[int | None, Arguments]] = {
     **dict.fromkeys(("_", "gettext", "gettext_lazy", "gettext_noop")),
     **dict.fromkeys(("ngettext", "ngettext_lazy"), (1, 2)),
     **dict.fromkeys(("pgettext", "pgettext_lazy"), ((1, "c"), 2)),

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import io
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 from babel.messages.catalog import Catalog, Message
@@ -66,13 +67,13 @@ def refreshed(path: Path, sentences: list[texts.Sentence]) -> str:
         new.add(
             (sentence.singular, sentence.plural) if sentence.plural else sentence.singular,
             _kept(known, sentence, forms=old.num_plurals),
-            locations=[(name, None) for name in sentence.files],
+            locations=[(name, 0) for name in sentence.files],
             auto_comments=sentence.comments,
             user_comments=known.user_comments if known else (),
             context=sentence.context,
         )
     body = io.BytesIO()
-    write_po(body, new, width=WIDTH, omit_header=True)
+    write_po(body, new, width=WIDTH, omit_header=True, include_lineno=False)
     code = str(old.locale)
     name = old.locale.english_name if old.locale else code
     header = HEADER.format(name=name, code=code, plural=old.plural_forms)
@@ -86,16 +87,14 @@ def is_translated(message: Message) -> bool:
 
 def _kept(known: Message | None, sentence: texts.Sentence, *, forms: int) -> str | tuple[str, ...]:
     """The translation so far, where the sentence still counts or does not count as before."""
-    empty = ("",) * forms if sentence.plural else ""
-    if known is None or known.fuzzy or isinstance(known.string, str) == bool(sentence.plural):
-        return empty
-    if sentence.plural and len(known.string) != forms:
-        return empty
-    return known.string
+    words = _forms(known.string) if known and not known.fuzzy else ()
+    if sentence.plural:
+        return words if len(words) == forms else ("",) * forms
+    return words[0] if len(words) == 1 else ""
 
 
-def _forms(words: str | list[str] | tuple[str, ...]) -> tuple[str, ...]:
-    return (words,) if isinstance(words, str) else tuple(words)
+def _forms(words: str | Sequence[str] | None) -> tuple[str, ...]:
+    return (words,) if isinstance(words, str) else tuple(words or ("",))
 
 
 if __name__ == "__main__":
