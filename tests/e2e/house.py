@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from contextlib import closing
 from dataclasses import dataclass, field
 
 import httpx
@@ -77,25 +78,28 @@ def furnish(appliance: Appliance) -> House:
     house = House(appliance)
     link = appliance.first_link
     assert link
-    hand = Hand(house.url)
-    account = {"name": "Ada Yönetici", "email": house.administrator}
-    answer = hand.post(link, {**account, "password": PASSWORD, "again": PASSWORD})
-    assert answer.url.path == "/", answer.text[:2000]
-    for name, email in (("Alice", house.alice), ("Bob", house.bob), ("Mallory", house.mallory)):
-        invite(house, hand, name, email)
-    hand.close()
+    with closing(Hand(house.url)) as hand:
+        account = {"name": "Ada Yönetici", "email": house.administrator}
+        answer = hand.post(link, {**account, "password": PASSWORD, "again": PASSWORD})
+        assert answer.url.path == "/", answer.text[:2000]
+        for name, email in (("Alice", house.alice), ("Bob", house.bob), ("Mallory", house.mallory)):
+            invite(house, hand, name, email)
     return house
+
+
+def link_on(page: httpx.Response) -> str:
+    """The one-time link that the page shows."""
+    link = re.search(r"http[^\s\"<]+/welcome/[^\s\"<]+", page.text)
+    assert link, page.text[:2000]
+    return link[0]
 
 
 def invite(house: House, administrator: Hand, name: str, email: str) -> str:
     """Add a person and choose their password by the one-time link; the person's page address."""
     shown = administrator.post("/accounts/people/add/", {"name": name, "email": email})
-    link = re.search(r'value="(http[^"]+/welcome/[^"]+)"', shown.text)
-    assert link, shown.text[:2000]
-    guest = Hand(house.url)
-    entered = guest.post(link[1], {"password": PASSWORD, "again": PASSWORD})
-    assert entered.url.path == "/", entered.text[:2000]
-    guest.close()
+    with closing(Hand(house.url)) as guest:
+        entered = guest.post(link_on(shown), {"password": PASSWORD, "again": PASSWORD})
+        assert entered.url.path == "/", entered.text[:2000]
     listed = administrator.get("/accounts/people/").text
     page = re.search(r'href="(/accounts/people/[0-9a-f-]+/)"[^<]*>' + re.escape(name) + "<", listed)
     assert page, listed[:3000]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from playwright.async_api import WebSocketRoute, expect
+from playwright.async_api import Page, WebSocketRoute, expect
 
 from tests.e2e.visitor import Visitor
 
@@ -26,28 +26,18 @@ async def test_everything_by_keyboard(visitor: Visitor) -> None:
     await alice.until_state("stopped", "done")
 
     await page.reload()
-    await page.keyboard.press("Shift+Tab")
-    for _ in range(40):
-        if await page.evaluate("document.activeElement.textContent.trim()") == "New chat":
-            break
-        await page.keyboard.press("Shift+Tab")
+    await _tab_to(page, "New chat", "Shift+Tab")
     await page.keyboard.press("Enter")
     await page.wait_for_url(visitor.house.url + "/")
     await expect(alice.composer).to_be_focused()
 
 
-async def _tab_to(page: object, name: str) -> None:
-    from playwright.async_api import Page
-
-    assert isinstance(page, Page)
-    for _ in range(10):
-        focused = await page.evaluate(
-            "document.activeElement.getAttribute('aria-label') || document.activeElement.textContent.trim()"
-        )
-        if focused == name:
+async def _tab_to(page: Page, name: str, key: str = "Tab") -> None:
+    for _ in range(60):
+        if await page.evaluate("document.activeElement.textContent.trim()") == name:
             return
-        await page.keyboard.press("Tab")
-    raise AssertionError(f"{name} is not reached by the Tab key")
+        await page.keyboard.press(key)
+    raise AssertionError(f"{name} is not reached by {key}")
 
 
 async def test_an_input_methods_enter_does_not_send(visitor: Visitor) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from playwright.async_api import expect
 
-from tests.e2e.house import invite, sign_in
+from tests.e2e.house import invite, link_on, sign_in
 from tests.e2e.visitor import Visitor
 
 
@@ -66,18 +66,18 @@ async def test_a_link_works_once(visitor: Visitor) -> None:
     administrator = sign_in(house, house.administrator)
     page = invite(house, administrator, "Efe", "efe@konak.example.org")
     shown = administrator.post(page, {}, to=page + "link/")
-    link = shown.text.split('value="http')[1].split('"')[0]
+    link = link_on(shown)
     administrator.close()
     visitor.forgive("status of 404")
 
     window = await visitor.window()
-    await window.page.goto("http" + link)
+    await window.page.goto(link)
     await window.page.get_by_label("Password", exact=True).fill("yeni-bir-parola-3")
     await window.page.get_by_label("The same password again").fill("yeni-bir-parola-3")
     await window.page.get_by_role("button", name="Set the password").click()
     await expect(window.composer).to_be_visible()
     other = await visitor.window()
-    await other.page.goto("http" + link)
+    await other.page.goto(link)
     await expect(other.page.get_by_role("heading", level=1)).to_have_text(
         "This link no longer works"
     )

@@ -1,4 +1,4 @@
-"""One question through all eight steps: compose, accept, record, claim, plan, step, write, paint."""
+"""One question through all eight steps, from the keystroke to the page."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from playwright.async_api import Response, WebSocket
 
 from tests.e2e.visitor import Visitor
 
-QUESTION = "Tell me about the seasons of the year, one after the other, in full sentences."
+QUESTION = "Write a long story about the four seasons. Take your time and tell every detail."
 
 
 async def test_from_a_keystroke_to_the_page(visitor: Visitor, database: psycopg.Connection) -> None:
@@ -34,7 +34,7 @@ async def test_from_a_keystroke_to_the_page(visitor: Visitor, database: psycopg.
     assert audited == [("message.asked", {"characters": len(QUESTION)})]
 
     # 4 Claim: a runner holds the lease. 5 Plan and 6 Step happen in the engine host.
-    first = await alice.until_words()
+    first = await alice.until_words(1)
     _, _, generation = _recorded(database, conversation)
     assert generation["state"] == "running"
     assert generation["runner"] is not None

@@ -10,6 +10,7 @@ from playwright.async_api import Browser, BrowserContext, Locator, Page, expect
 from tests.e2e.house import PASSWORD, House
 
 ANSWER_LIMIT_MS = 90_000
+PAGE_LIMIT_MS = 20_000
 
 
 class Window:
@@ -28,7 +29,7 @@ class Window:
         await self.page.get_by_label(re.compile("E-mail address|E-posta")).fill(email)
         await self.page.get_by_label(re.compile("^(Password|Parola|Şifre)")).fill(PASSWORD)
         await self.page.locator("main button.primary").click()
-        await expect(self.composer).to_be_visible()
+        await expect(self.composer).to_be_visible(timeout=PAGE_LIMIT_MS)
 
     @property
     def composer(self) -> Locator:
@@ -42,10 +43,13 @@ class Window:
 
     async def ask(self, text: str) -> str:
         """Write and press Enter; returns the conversation's path once the answer is awaited."""
+        await self.page.wait_for_load_state("load")
         before = await self.page.locator("article.answer").count()
         await self.composer.fill(text)
         await self.composer.press("Enter")
-        await expect(self.page.locator("article.answer")).to_have_count(before + 1)
+        await expect(self.page.locator("article.answer")).to_have_count(
+            before + 1, timeout=PAGE_LIMIT_MS
+        )
         return re.sub(r"^https?://[^/]+", "", self.page.url)
 
     async def words(self) -> str:
@@ -54,7 +58,7 @@ class Window:
 
     async def until_words(self, count: int = 3) -> str:
         """Wait until the answer has begun; at least ``count`` words."""
-        pattern = re.compile(r"(\S+\s+){%d}" % count)
+        pattern = re.compile(rf"(\S+\s+){{{count}}}")
         await expect(self.answer.locator(".prose")).to_have_text(pattern, timeout=ANSWER_LIMIT_MS)
         return await self.words()
 
