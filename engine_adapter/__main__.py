@@ -27,7 +27,7 @@ from engine_adapter.bundled.server import create_app
 from engine_adapter.engine import Engine
 from engine_adapter.scripted import ScriptedEngine
 
-DRAIN_S = 2  # running answers may still end in this time after SIGTERM
+DRAIN_S = 2  # for clients to take the last frames after SIGTERM
 
 
 class CannotStart(Exception):
@@ -133,13 +133,25 @@ def _is_loopback(host: str) -> bool:
     return host == "localhost"
 
 
+class _Server(uvicorn.Server):
+    """Ends the answers before the connections, so that each gets its last word."""
+
+    def __init__(self, config: uvicorn.Config, engine: Engine) -> None:
+        super().__init__(config)
+        self._engine = engine
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Called once, on the first signal."""
+        await self._engine.aclose()
+        await super().shutdown(sockets)
+
+
 def _serve(engine: Engine, listener: socket.socket) -> None:
     @contextlib.asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[None]:
         if isinstance(engine, BundledEngine):
             await engine.start()
         yield
-        await engine.aclose()
 
     config = uvicorn.Config(
         create_app(engine, lifespan),
@@ -153,7 +165,7 @@ def _serve(engine: Engine, listener: socket.socket) -> None:
     # uvicorn raises the signal again when it is done; there is still a socket file to remove.
     signal.signal(signal.SIGTERM, lambda *_: None)
     with contextlib.suppress(KeyboardInterrupt):
-        asyncio.run(uvicorn.Server(config).serve(sockets=[listener]))
+        asyncio.run(_Server(config, engine).serve(sockets=[listener]))
 
 
 if __name__ == "__main__":

@@ -124,6 +124,7 @@ class BundledEngine:
         self._settings = settings
         self._catalogue = Catalogue(directory)
         self._models: dict[str, _Model] = {}
+        self._closed = False
 
     async def start(self) -> None:
         """Begin to load the first model; does not wait for it."""
@@ -163,6 +164,7 @@ class BundledEngine:
 
     async def aclose(self) -> None:
         """See ``Engine``. Every worker ends."""
+        self._closed = True
         await self._catalogue.aclose()
         await asyncio.gather(*(model.aclose() for model in self._models.values()))
 
@@ -180,6 +182,8 @@ class BundledEngine:
             return model
         file = (await self._catalogue.scan()).get(name)
         model = self._models.get(name)
+        if self._closed:
+            raise Unreachable("The engine was stopped.")
         if file is None:
             raise Refused(f"There is no model named {name}.")
         if file.refused is not None:

@@ -72,6 +72,22 @@ async def test_a_killed_host_leaves_nothing_and_its_socket_is_taken_over(
             assert not third.socket.exists()
 
 
+async def test_stopping_the_host_ends_running_answers_with_a_word(
+    models: Path, tmp_path: Path
+) -> None:
+    with running_host(tmp_path, "--models", models, *SMALL) as host:
+        async with client_of(host) as http, streaming(http, endless()) as stream:
+            await stream.until_text()
+            children = host.descendants()
+            host.process.terminate()
+            await stream.rest()
+        assert stream.frames[-1]["error"]["message"] == "The engine was stopped."
+        assert not stream.done
+        assert host.process.wait(10) == 0
+        await all_gone(children)
+    assert "Traceback" not in host.log.read_text()
+
+
 async def test_a_worker_is_given_no_secret(
     models: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
