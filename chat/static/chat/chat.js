@@ -151,6 +151,7 @@ function follow() {
   const gap = () => scroller.scrollHeight - scroller.scrollTop - scroller.clientHeight;
   const stay = () => {
     if (following) scroller.scrollTop = scroller.scrollHeight;
+    last = scroller.scrollTop;
     newest.hidden = following || gap() < 120;
   };
   const resume = () => { following = true; stay(); };

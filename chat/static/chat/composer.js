@@ -3,6 +3,7 @@
 const DRAFT_DELAY_MS = 300;
 const TELL_ROOM_BELOW = 1000;
 const SECOND_CLICK_MS = 600;
+const LONG = 20_000;
 
 const composer = document.querySelector("#composer");
 const text = composer?.querySelector("textarea");
@@ -60,6 +61,12 @@ function showRoom() {
   if (send && !composer.classList.contains("htmx-request")) send.disabled = over;
 }
 
+// Chromium needs seconds for dir="auto" over thousands of lines: a long text gets its direction at once.
+function setDirection(coming) {
+  const rtl = coming.length > LONG && /^\P{L}*[\u0590-\u08ff\ufb1d-\ufefc]/u.test(coming);
+  text.dir = coming.length <= LONG ? "auto" : rtl ? "rtl" : "ltr";
+}
+
 function grow() {
   if (CSS.supports("field-sizing", "content")) return;
   text.style.height = "auto";
@@ -104,8 +111,10 @@ function onClick(event) {
 }
 
 function start() {
+  setDirection(text.value || savedDraft());
   if (!text.value) text.value = savedDraft();
   text.setSelectionRange(text.value.length, text.value.length);
+  text.addEventListener("beforeinput", (event) => setDirection(text.value + (event.data ?? "")));
   text.addEventListener("input", () => {
     clearTimeout(draftTimer);
     draftTimer = setTimeout(saveDraft, DRAFT_DELAY_MS);
