@@ -5,6 +5,7 @@ The appliance is started once; each test has people and conversations of its own
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
@@ -29,13 +30,15 @@ OUTPUT = Path(__file__).parent / "output"
 
 
 @pytest.fixture(scope="session")
-def appliance(tmp_path_factory: pytest.TempPathFactory, starter_model: Path) -> Iterator[Appliance]:
+def appliance(starter_model: Path) -> Iterator[Appliance]:
     """``deploy/up`` on fresh data, running until the end of the session."""
-    data = tmp_path_factory.mktemp("house")
-    running = Appliance(data, starter_model)
-    running.start()
-    yield running
-    assert running.stop() == 0
+    # Not pytest's own folder: another run beside this one closes it to other users, and as root
+    # PostgreSQL is one.
+    with tempfile.TemporaryDirectory(prefix="konak-house-") as data:
+        running = Appliance(Path(data), starter_model)
+        running.start()
+        yield running
+        assert running.stop() == 0
 
 
 @pytest.fixture(scope="session")

@@ -56,7 +56,7 @@ async def test_a_session_that_ends_while_writing_loses_nothing(
 
 
 async def test_a_page_that_cannot_reach_the_house_keeps_the_text(visitor: Visitor) -> None:
-    visitor.forgive("ERR_INTERNET_DISCONNECTED|htmx:sendError|WebSocket")
+    visitor.forgive("ERR_INTERNET_DISCONNECTED|htmx:sendError|htmx:afterRequest|WebSocket")
     alice = await visitor.person(visitor.house.alice)
     await alice.page.context.set_offline(True)
     await alice.composer.fill("Can you hear me?")

@@ -58,8 +58,16 @@ class Window:
 
     async def until_words(self, count: int = 3) -> str:
         """Wait until the answer has begun; at least ``count`` words."""
-        pattern = re.compile(rf"(\S+\s+){{{count}}}")
-        await expect(self.answer.locator(".prose")).to_have_text(pattern, timeout=ANSWER_LIMIT_MS)
+        # Looks at every frame the browser paints, since an answer may be short.
+        await self.page.wait_for_function(
+            """count => {
+                const prose = [...document.querySelectorAll("article.answer .prose")].at(-1);
+                return prose && prose.innerText.trim().split(/\\s+/).length > count;
+            }""",
+            arg=count,
+            polling="raf",
+            timeout=ANSWER_LIMIT_MS,
+        )
         return await self.words()
 
     async def until_state(self, *states: str) -> str:

@@ -62,10 +62,15 @@ function keep(old, fresh) {
     const there = before[index];
     if (!there) old.append(node);
     else if (there.isEqualNode(node)) return;
-    else if (node.id && there.id === node.id || there.matches?.(".prose") && node.matches?.(".prose")) keep(there, node);
+    else if (isSame(there, node)) keep(there, node);
     else there.replaceWith(node);
   });
   for (const node of before.slice(after.length)) node.remove();
+}
+
+function isSame(there, node) {
+  if (!there.matches || !node.matches) return false;
+  return node.id ? there.id === node.id : there.matches(".prose") && node.matches(".prose");
 }
 
 // New blocks fit when the page has all before them; else the whole answer is asked for.
@@ -90,7 +95,10 @@ function articleId(id) {
 function catchUp() {
   if (catchingUp || composer?.classList.contains("htmx-request")) return;
   catchingUp = true;
-  const done = () => { catchingUp = false; held = []; };
+  const done = () => {
+    held = [];
+    setTimeout(() => { catchingUp = false; }, POLL_MS);
+  };
   htmx.ajax("GET", location.pathname, { target: "#messages", select: "#messages", swap: "keep" }).then(done, done);
 }
 
@@ -98,7 +106,8 @@ function releaseHeld() {
   const parts = held;
   held = [];
   for (const part of parts) {
-    if (document.getElementById(part.id)) htmx.swap(document.body, part.outerHTML, { swapStyle: "none" });
+    const there = document.getElementById(part.id);
+    if (there && fits(part, there)) htmx.swap(document.body, part.outerHTML, { swapStyle: "none" });
   }
 }
 
@@ -129,7 +138,8 @@ function listen() {
     const { target, xhr, requestConfig } = event.detail;
     // While the request was under way the socket has told the end of this answer.
     const ended = !target.hasAttribute("aria-busy") && heardAt.get(target.id) > askedAt.get(xhr);
-    if (ended) event.detail.shouldSwap = false;
+    // A button that is gone by now was on something the socket has told anew since.
+    if (ended || !requestConfig.elt.isConnected) event.detail.shouldSwap = false;
     // What went wrong with a poll is no news about the text in the composer.
     if (target.id === "problem" && requestConfig.elt !== composer) event.detail.shouldSwap = false;
   });
