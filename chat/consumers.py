@@ -31,7 +31,6 @@ log = logging.getLogger(__name__)
 
 SESSION_CHECK_S: Final = 4.0
 TICK_S: Final = 0.05
-UNKNOWN: Final = 4404
 SIGNED_OUT: Final = 4401
 
 
@@ -51,33 +50,47 @@ class PageConsumer(AsyncWebsocketConsumer):
         conversation_id = self.scope["url_route"]["kwargs"].get("conversation_id")
         try:
             self._user = await database_sync_to_async(self._signed_in)()
-            running = await database_sync_to_async(self._running)(conversation_id)
+            self._conversation = await database_sync_to_async(self._shown)(conversation_id)
         except (Http404, DatabaseError):
             await self.close()
             return
         await self.accept()
         self._language = self._user.language or self._language_of_request()
+        # Join first, look then: an answer that begins between the two is heard of.
         hub().listeners.add(self._on_news)
-        for answer_id in running:
-            await self._follow(answer_id)
-        self._tasks = [
+        with contextlib.suppress(DatabaseError):
+            for answer_id in await database_sync_to_async(self._running)():
+                await self._follow(answer_id)
+        self._tasks += [
             asyncio.create_task(self._send_for_ever()),
             asyncio.create_task(self._watch_session()),
         ]
 
     async def disconnect(self, code: int) -> None:
         """The page is gone; the answer goes on without it."""
-        with contextlib.suppress(KeyError):
-            hub().listeners.remove(self._on_news)
+        self._fall_silent()
+
+    def _fall_silent(self) -> None:
+        hub().listeners.discard(self._on_news)
         for answer, *_ in self._following.values():
             hub().leave(answer, self._wake.set)
+        self._following.clear()
         for task in self._tasks:
-            task.cancel()
+            if task is not asyncio.current_task():
+                task.cancel()
+
+    async def _sign_out(self) -> None:
+        """The session ended: not a word more, not even until the browser has hung up."""
+        self._fall_silent()
+        await self.close(code=SIGNED_OUT)
 
     def _same_origin(self) -> bool:
         """The exact origin of the page itself; a missing one is refused."""
         headers = dict(self.scope["headers"])
-        origin = urlsplit(headers.get(b"origin", b"").decode("latin-1"))
+        try:
+            origin = urlsplit(headers.get(b"origin", b"").decode("latin-1"))
+        except ValueError:
+            return False
         host = headers.get(b"host", b"").decode("latin-1")
         scheme = "https" if settings.HTTPS else "http"
         return bool(host) and origin.netloc == host and origin.scheme in {scheme, "https"}
@@ -89,14 +102,15 @@ class PageConsumer(AsyncWebsocketConsumer):
             raise Http404
         return user
 
-    def _running(self, conversation_id: UUID | None) -> list[str]:
-        """The answers of the shown conversation that are being written."""
-        self._conversation: Conversation | None = None
+    def _shown(self, conversation_id: UUID | None) -> Conversation | None:
+        """The conversation on the page, if there is one and this person may see it."""
         if conversation_id is None:
-            return []
-        self._conversation = access.conversation_for(self._user, conversation_id)
-        path = answers.path(self._conversation)
-        return [str(reading.message.pk) for reading in path if reading.is_active]
+            return None
+        return access.conversation_for(self._user, conversation_id)
+
+    def _running(self) -> list[str]:
+        """The answers of the shown conversation that are being written."""
+        return answers.running(self._conversation) if self._conversation else []
 
     def _language_of_request(self) -> str:
         """The language the page itself was written in: cookie, then Accept-Language."""
@@ -113,7 +127,7 @@ class PageConsumer(AsyncWebsocketConsumer):
         if item["kind"] == "sessions_ended" and item["owner"] == str(self._user.pk):
             keys = item["session_keys"]
             if keys is None or self._session_key in keys:
-                self._start(self.close(code=SIGNED_OUT))
+                self._start(self._sign_out())
         elif item["kind"] == "titled" and item["owner"] == str(self._user.pk):
             self._start(self._send_title(item["conversation"]))
         elif self._begins_here(item):
@@ -162,6 +176,8 @@ class PageConsumer(AsyncWebsocketConsumer):
         self, answer_id: str, answer: Answer, version: int, blocks: int, state: str
     ) -> None:
         reading = answer.reading
+        if answer.version == 0:
+            return  # not read yet: the database was away when the reader came
         if reading is None or reading.generation is None:
             hub().leave(answer, self._wake.set)
             del self._following[answer_id]
@@ -205,7 +221,7 @@ class PageConsumer(AsyncWebsocketConsumer):
             await asyncio.sleep(SESSION_CHECK_S)
             with contextlib.suppress(DatabaseError):
                 if not await database_sync_to_async(self._session_lives)():
-                    await self.close(code=SIGNED_OUT)
+                    await self._sign_out()
                     return
 
     def _session_lives(self) -> bool:

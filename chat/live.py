@@ -89,8 +89,12 @@ class Hub:
         """Join first, read then: nothing can fall between the two."""
         answer = self.answers.setdefault(answer_id, Answer(answer_id))
         answer.readers.add(wake)
-        if answer.version == 0:
-            await self._read(answer)
+        try:
+            if answer.version == 0:
+                await self._read(answer)
+        except asyncio.CancelledError:
+            self.leave(answer, wake)
+            raise
         return answer
 
     def leave(self, answer: Answer, wake: Callable[[], None]) -> None:

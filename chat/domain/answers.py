@@ -44,6 +44,12 @@ def path(conversation: Conversation) -> list[Reading]:
     return read(tree.path(leaf)) if leaf else []
 
 
+def running(conversation: Conversation) -> list[str]:
+    """The ids of the answers that are being written here."""
+    active = conversation.messages.filter(generations__state__in=Generation.ACTIVE)
+    return [str(pk) for pk in active.values_list("pk", flat=True)]
+
+
 def one(answer: Message) -> Reading:
     """One answer as it stands."""
     return read([answer])[0]
