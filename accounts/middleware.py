@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, cast
 from urllib.parse import urlencode, urlsplit
 
+from django.conf import settings
 from django.contrib.auth.middleware import LoginRequiredMiddleware
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.http.response import HttpResponseBase
@@ -31,7 +32,8 @@ class SignInRequired(LoginRequiredMiddleware):
     ) -> HttpResponseBase | None:
         """Let signed-in people through and note that their session is in use."""
         audit.address.set(request.META.get("REMOTE_ADDR"))
-        if request.user.is_authenticated:
+        # Open pages, health among them, must not need the database for this.
+        if getattr(view_func, "login_required", True) and request.user.is_authenticated:
             cast("PageRequest", request).session.touch()
         return super().process_view(request, view_func, view_args, view_kwargs)
 
@@ -57,7 +59,7 @@ class SignInRequired(LoginRequiredMiddleware):
         return urlsplit(referer).path or "/"
 
     def _keep_draft(self, request: HttpRequest) -> None:
-        owner = sessions.owner_of_expired(request.COOKIES.get("sessionid"))
+        owner = sessions.owner_of_expired(request.COOKIES.get(settings.SESSION_COOKIE_NAME))
         if owner is None:
             return
         request.session["draft"] = {"for": owner, "text": request.POST["text"]}

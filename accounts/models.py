@@ -19,7 +19,8 @@ class UserManager(BaseUserManager["User"]):
 
     def get_by_natural_key(self, username: str | None) -> User:
         """The person with this e-mail address. Raises ``User.DoesNotExist``."""
-        return self.get(email__iexact=(username or "").strip())
+        # Stored in small letters. The database's own folding takes "ı" and "i" for one letter.
+        return self.get(email=(username or "").strip().lower())
 
 
 class Group(models.Model):

@@ -6,6 +6,7 @@ from typing import Any
 
 from django.conf import settings
 from django.contrib.auth.decorators import login_not_required
+from django.db import transaction
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import redirect, render
 from django.utils.http import url_has_allowed_host_and_scheme
@@ -29,10 +30,11 @@ def _next_page(request: HttpRequest) -> str:
 def _enter(request: HttpRequest, user: User) -> HttpResponse:
     """Start the session and bring the person where they wanted to go."""
     draft = request.session.get("draft")
-    sessions.start(request, user)
+    with transaction.atomic():
+        sessions.start(request, user)
+        audit.record("session.started", actor=user)
     if draft and draft["for"] != str(user.pk):
         del request.session["draft"]
-    audit.record("session.started", actor=user)
     response = HttpResponseRedirect(_next_page(request))
     if user.language:
         _set_language_cookie(response, user.language)
@@ -63,9 +65,10 @@ def sign_in(request: HttpRequest) -> HttpResponse:
 @require_POST
 def sign_out(request: HttpRequest) -> HttpResponse:
     """This browser forgets the person; others of theirs stay signed in."""
-    if isinstance(request.user, User):
-        audit.record("session.ended", actor=request.user)
-    sessions.end_this(request)
+    with transaction.atomic():
+        if isinstance(request.user, User):
+            audit.record("session.ended", actor=request.user)
+        sessions.end_this(request)
     return redirect("accounts:sign_in")
 
 
