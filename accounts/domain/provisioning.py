@@ -199,9 +199,9 @@ def delete_group(group: Group, *, actor: User) -> None:
 
 
 def set_group_people(group: Group, people: Iterable[User], *, actor: User) -> None:
-    """Exactly these people are in the group from now on."""
+    """Of the active people exactly these are in the group; who is deactivated stays as they are."""
     with transaction.atomic():
-        group.people.set(people)
+        group.people.set([*people, *group.people.filter(is_active=False)])
         audit.record(
             "group.membership_changed", actor=actor, about=group, people=group.people.count()
         )
