@@ -6,9 +6,10 @@ only the open last block changes.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from functools import lru_cache
-from itertools import pairwise
+from itertools import islice, pairwise
 from urllib.parse import urlsplit
 
 import nh3
@@ -24,6 +25,7 @@ from pygments.lexers import get_lexer_by_name
 from pygments.util import ClassNotFound
 
 _HIGHLIGHT_LIMIT = 20_000
+_NEWLINE = re.compile(r"\r\n?|\n")  # the parser's own idea of one; str.splitlines() knows more
 _TAGS = {
     "a", "blockquote", "br", "code", "del", "div", "em", "figcaption", "figure", "h3", "h4", "h5",
     "h6", "hr", "li", "ol", "p", "pre", "s", "span", "strong", "table", "tbody", "td", "th",
@@ -45,6 +47,7 @@ _CLEANER = nh3.Cleaner(
     tags=_TAGS,
     attributes=_ATTRIBUTES,
     url_schemes={"http", "https", "mailto"},
+    url_relative="deny",  # an answer has no place from which it could lead into the house
     link_rel="noopener noreferrer nofollow",
 )
 
@@ -60,7 +63,7 @@ def _finish(html: str) -> SafeString:
 
 
 class Live:
-    """A growing text. ``blocks`` are finished and never change; ``open`` is the last one so far."""
+    """A growing text. ``blocks`` are finished and never change; ``open`` is the rest so far."""
 
     def __init__(self) -> None:
         self.blocks: list[SafeString] = []
@@ -76,15 +79,31 @@ class Live:
         starts = [
             index for index, token in enumerate(tokens) if token.level == 0 and token.nesting >= 0
         ]
-        if len(starts) > 1:
-            last = starts[-1]
-            first_line = (tokens[last].map or [0])[0]
-            for begin, end in pairwise(starts):
-                self.blocks.append(self._html(parser, tokens[begin:end], env))
-            tokens = tokens[last:]
-            lines = self._tail.splitlines(keepends=True)
-            self._tail = "".join(lines[first_line:])
+        settled = self._settled(tokens, starts)
+        for begin, end in pairwise(starts[: settled + 1]):
+            self.blocks.append(self._html(parser, tokens[begin:end], env))
+        if settled:
+            tokens = tokens[starts[settled] :]
+            self._tail = self._from(tokens[0])
         self.open = self._html(parser, tokens, env)
+
+    def _settled(self, tokens: Sequence[Token], starts: Sequence[int]) -> int:
+        """How many blocks stay what they are, whatever follows.
+
+        The last one never does. Nor does the one before, as long as the line that ends it may yet
+        turn out to be a part of it: ``***`` of bold words, ``2`` of the next item.
+        """
+        if not starts:
+            return 0
+        rest = self._from(tokens[starts[-1]])
+        decided = _NEWLINE.search(rest) or rest.lstrip(" ")[:1].isalpha()
+        return max(0, len(starts) - (1 if decided else 2))
+
+    def _from(self, token: Token) -> str:
+        """The tail from the line on which ``token`` begins."""
+        line = token.map[0] if token.map else 0
+        ends = (found.end() for found in _NEWLINE.finditer(self._tail))
+        return self._tail[next(islice(ends, line - 1, None)) if line else 0 :]
 
     @staticmethod
     def _html(parser: MarkdownIt, tokens: Sequence[Token], env: EnvType) -> SafeString:
