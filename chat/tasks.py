@@ -12,6 +12,7 @@ from channels.db import database_sync_to_async
 from chat.domain import generations, titles
 from chat.engines import Engines
 from chat.models import Conversation
+from engine_adapter.errors import Refused
 from engine_adapter.types import Failed, Finished, Request, Text
 
 log = logging.getLogger(__name__)
@@ -52,5 +53,5 @@ async def _words(engines: Engines, conversation: Conversation, request: Request)
                 return ""  # what does not end within the limit is a text, not a title
             elif isinstance(event, Failed):
                 log.info("no title for %s: %s", conversation.pk, event.error.code)
-                return "" if event.error.code == "context_length_exceeded" else None
+                return "" if isinstance(event.error, Refused) else None
     return words

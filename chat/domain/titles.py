@@ -36,11 +36,12 @@ def first_words(question: str) -> str:
 
 
 def due(*, limit: int) -> list[Conversation]:
-    """Conversations whose first answer is done and that no model has named yet."""
+    """Conversations whose first answer is done and that their model, if it is there, may name."""
     return list(
         Conversation.objects.filter(
             title_due=True,
             titled_by=Conversation.TitledBy.FIRST_WORDS,
+            language_model__available=True,
             messages__generations__state=Generation.State.DONE,
         )
         .select_related("language_model__engine")
