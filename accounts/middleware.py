@@ -32,8 +32,9 @@ class SignInRequired(LoginRequiredMiddleware):
     ) -> HttpResponseBase | None:
         """Let signed-in people through and note that their session is in use."""
         audit.address.set(request.META.get("REMOTE_ADDR"))
-        # Open pages, health among them, must not need the database for this.
-        if getattr(view_func, "login_required", True) and request.user.is_authenticated:
+        if not getattr(view_func, "login_required", True):
+            return None  # without a look at the session: health must not need the database
+        if request.user.is_authenticated:
             cast("PageRequest", request).session.touch()
         return super().process_view(request, view_func, view_args, view_kwargs)
 

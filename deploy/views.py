@@ -21,8 +21,8 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 from django_htmx.http import reswap, retarget
 
-from chat.domain import catalogue
 from chat.engines import Engines
+from chat.models import EngineConnection
 
 log = logging.getLogger(__name__)
 
@@ -76,7 +76,9 @@ async def _valkey() -> None:
 async def _engine() -> None:
     engines = Engines()
     try:
-        await engines.of(await database_sync_to_async(catalogue.bundled)()).health()
+        # Not read from the database, which may be what is missing.
+        bundled = EngineConnection(kind=EngineConnection.Kind.BUNDLED)
+        await engines.of(bundled).health()
     finally:
         await engines.aclose()
 
