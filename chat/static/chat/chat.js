@@ -99,7 +99,8 @@ function catchUp() {
     held = [];
     setTimeout(() => { catchingUp = false; }, POLL_MS);
   };
-  htmx.ajax("GET", location.pathname, { target: "#messages", select: "#messages", swap: "keep" }).then(done, done);
+  const whole = { source: "#messages", target: "#messages", select: "#messages", swap: "keep" };
+  htmx.ajax("GET", location.pathname, whole).then(done, done);
 }
 
 function releaseHeld() {
