@@ -108,16 +108,12 @@ def test_a_session_gets_a_new_id_when_somebody_signs_in(carol: User) -> None:
     assert "planted" not in client.get("/").content.decode()
 
 
-@pytest.mark.parametrize(
-    "target", ["/", "/conversations/x/", "/?q=a&b=c", "/a%20b/", "/accounts/people/"]
-)
-def test_the_way_goes_on_inside_the_house(carol: User, target: str) -> None:
-    assert enter(browser(), next=target).url == target
-    client = browser()
-    page = client.get(SIGN_IN, {"next": target})
-    assert page.context["next"] == target
-    enter(client)
-    assert client.get(SIGN_IN, {"next": target}).url == target
+INSIDE = ["/", "/conversations/x/", "/?q=a&b=c", "/a%20b/", "/accounts/people/"]
+
+
+@pytest.mark.parametrize("target", INSIDE)
+def test_the_way_goes_on_inside_the_house(people: People, target: str) -> None:
+    assert ways_on(people, target) == {target}
 
 
 @pytest.mark.parametrize(
@@ -145,14 +141,24 @@ def test_the_way_goes_on_inside_the_house(carol: User, target: str) -> None:
         "",
     ],
 )
-def test_no_way_leads_outside(carol: User, target: str) -> None:
-    response = enter(browser(), next=target)
-    assert response.status_code == 302
-    assert response.url == "/"
-    client = browser()
-    assert client.get(SIGN_IN, {"next": target}).context["next"] == "/"
-    enter(client)
-    assert client.get(SIGN_IN, {"next": target}).url == "/"
+def test_no_way_leads_outside(people: People, target: str) -> None:
+    assert ways_on(people, target) == {"/"}
+
+
+def ways_on(people: People, target: str) -> set[str]:
+    """Where the door, the door for those who are in, and the choice of language lead."""
+    client = browser(people.alice)
+    language = {"language": "en", "next": target}
+    return {
+        browser().get(SIGN_IN, {"next": target}).context["next"],
+        client.get(SIGN_IN, {"next": target}).url,
+        client.post(reverse("accounts:set_language"), language).url,
+    }
+
+
+def test_signing_in_leads_the_same_ways(carol: User) -> None:
+    for target, way in ((INSIDE[1], INSIDE[1]), ("//evil.example", "/"), ("/\\evil.example", "/")):
+        assert enter(browser(), next=target).url == way
 
 
 def test_a_way_on_writes_no_header(carol: User) -> None:
