@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import pytest
+from django.utils import translation
 
 from tests.people import People, move_in
 
@@ -16,3 +19,10 @@ def django_db_modify_db_settings(postgres_server: object) -> None:
 def people(db: None) -> People:
     """Alice, bob, mallory and an administrator, just moved in."""
     return move_in()
+
+
+@pytest.fixture(autouse=True)
+def _own_language() -> Iterator[None]:
+    """A page in Turkish leaves its language to the thread; the next test begins anew."""
+    yield
+    translation.deactivate()
