@@ -29,7 +29,7 @@ class Engine(Protocol):
         ...
 
     async def health(self) -> None:
-        """Return when the engine can take requests; raise ``EngineError`` with the reason if not."""
+        """Return when the engine can take requests; raise ``EngineError`` with the reason."""
         ...
 
     async def aclose(self) -> None:
