@@ -13,7 +13,7 @@ from django.db.migrations.executor import MigrationExecutor
 from django.urls import reverse
 
 from accounts.domain import provisioning
-from deploy import translations
+from deploy import statics, translations
 
 
 class Command(BaseCommand):
@@ -31,7 +31,7 @@ class Command(BaseCommand):
         """Bring the house up to date."""
         for path in settings.LOCALE_PATHS:
             translations.compile_all(Path(path))
-        call_command("collectstatic", interactive=False, verbosity=0)
+        statics.gather()
         executor = MigrationExecutor(connection)
         if executor.migration_plan(executor.loader.graph.leaf_nodes()):
             call_command("migrate", interactive=False, verbosity=0)
