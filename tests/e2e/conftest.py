@@ -35,8 +35,8 @@ def appliance(starter_model: Path) -> Iterator[Appliance]:
     # Not pytest's own folder: another run beside this one closes it to other users, and as root
     # PostgreSQL is one.
     with tempfile.TemporaryDirectory(prefix="konak-house-") as data:
-        # A small model likes to go on for ever; 400 tokens are long enough to be caught in the act.
-        running = Appliance(Path(data), starter_model, KONAK_ANSWER_MAX_TOKENS="400")
+        # A small model likes to go on for ever; 200 tokens are long enough to be caught in the act.
+        running = Appliance(Path(data), starter_model, KONAK_ANSWER_MAX_TOKENS="200")
         running.start()
         yield running
         assert running.stop() == 0
