@@ -127,7 +127,7 @@ def test_a_stop_string_ends_the_answer() -> None:
 
 def test_an_end_token_ends_the_answer() -> None:
     device = Paper()
-    device.ends = lambda token: token == ord("c")  # type: ignore[method-assign]
+    device.ends = lambda token: token == ord("c")  # type: ignore[method-assign]  # this model ends at a c
     desk = Desk(device)
     desk.submit(5, room=20)
     desk.run()

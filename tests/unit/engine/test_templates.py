@@ -97,7 +97,7 @@ def test_the_helpers_are_those_model_makers_write_for() -> None:
 
 
 def spoken(*turns: tuple[str, str]) -> tuple[Turn, ...]:
-    return tuple(Turn(role, content) for role, content in turns)  # type: ignore[arg-type]
+    return tuple(Turn(role, content) for role, content in turns)  # type: ignore[arg-type]  # roles are plain text in the tables
 
 
 def joined(parts: list[Part]) -> str:
