@@ -9,7 +9,7 @@ from playwright.async_api import expect
 
 from tests.e2e.visitor import Visitor
 
-QUESTION = "Write a Python function that greets a person by name, and explain it in two sentences."
+QUESTION = "Explain in a short list why the sea is salty, and end with one sentence."
 
 
 async def test_the_chat_as_the_readme_shows_it(visitor: Visitor, output: Path) -> None:

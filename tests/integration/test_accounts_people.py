@@ -198,3 +198,15 @@ def test_names_are_text_not_markup(people: People) -> None:
         body = ada.get(url(name)).content.decode()
         assert "<b>Carol" not in body
         assert "<i>Ward" not in body
+
+
+@pytest.mark.parametrize("count", [0, 1, 2])
+def test_the_groups_to_choose_from_stand_under_their_heading(people: People, count: int) -> None:
+    Group.objects.all().delete()
+    for number in range(count):
+        Group.objects.create(name=f"Ward {number}")
+    body = browser(people.administrator).get(url("add_person")).content.decode()
+    fieldset = body[body.index("<fieldset>") : body.index("</fieldset>")]
+    assert "<legend>Groups</legend>" in fieldset
+    assert fieldset.count('type="checkbox"') == count
+    assert ("There is nothing to choose from yet." in fieldset) == (count == 0)
