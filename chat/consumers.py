@@ -24,7 +24,7 @@ from django.utils import timezone, translation
 
 from accounts.models import Session, User
 from chat.domain import access, answers
-from chat.live import Answer, hub
+from chat.live import Answer, Hub, hub
 from chat.models import Conversation
 
 log = logging.getLogger(__name__)
@@ -43,6 +43,7 @@ class PageConsumer(AsyncWebsocketConsumer):
         self._following: dict[str, tuple[Answer, int, int, str]] = {}
         self._joining: set[str] = set()
         self._wake = asyncio.Event()
+        self._hub: Hub | None = None
         if not self._same_origin():
             await self.close()
             return
@@ -57,7 +58,8 @@ class PageConsumer(AsyncWebsocketConsumer):
         await self.accept()
         self._language = self._user.language or self._language_of_request()
         # Join first, look then: an answer that begins between the two is heard of.
-        hub().listeners.add(self._on_news)
+        self._hub = hub()
+        self._hub.listeners.add(self._on_news)
         with contextlib.suppress(DatabaseError):
             for answer_id in await database_sync_to_async(self._running)():
                 await self._follow(answer_id)
@@ -71,9 +73,11 @@ class PageConsumer(AsyncWebsocketConsumer):
         self._fall_silent()
 
     def _fall_silent(self) -> None:
-        hub().listeners.discard(self._on_news)
+        if self._hub is None:
+            return
+        self._hub.listeners.discard(self._on_news)
         for answer, *_ in self._following.values():
-            hub().leave(answer, self._wake.set)
+            self._hub.leave(answer, self._wake.set)
         self._following.clear()
         for task in self._tasks:
             if task is not asyncio.current_task():

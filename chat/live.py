@@ -111,11 +111,12 @@ class Hub:
 
     async def _hear(self) -> None:
         layer = get_channel_layer()
-        while True:
+        while not _is_cancelled():
             try:
                 channel = await layer.new_channel()
                 await layer.group_add(events.GROUP, channel)
-                while True:
+                # The layer's client swallows a cancellation that comes while it connects.
+                while not _is_cancelled():
                     message = await layer.receive(channel)
                     for item in message["news"]:
                         await self._take(item)
@@ -157,6 +158,11 @@ class Hub:
             return
         if _stand(reading) != _stand(answer.reading, seq=answer.seq):
             answer.take(reading)
+
+
+def _is_cancelled() -> bool:
+    task = asyncio.current_task()
+    return task is not None and task.cancelling() > 0
 
 
 def _stand(reading: answers.Reading | None, *, seq: int | None = None) -> tuple[object, ...]:
