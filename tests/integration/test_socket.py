@@ -7,6 +7,7 @@ import pytest
 from chat import events
 from chat.domain import conversations, generations
 from chat.domain.messages import Asked
+from chat.live import hub
 from chat.markdown import render
 from chat.models import Generation
 from tests import factories
@@ -98,6 +99,15 @@ async def test_one_page_gone_leaves_the_other_reading(people: People, asked: Ask
             await goes.see(asked.answer, text="One")
         await answer.write("two")
         assert "One two" in await stays.see(asked.answer, text="two")
+
+
+async def test_a_page_that_is_gone_leaves_nothing_behind(people: People, asked: Asked) -> None:
+    async with Page(people.alice, asked.conversation) as page, Page(people.bob):
+        await page.frame()
+        assert len(hub().listeners) == 2
+        assert set(hub().answers) == {str(asked.answer.pk)}
+    assert not hub().listeners
+    assert not hub().answers
 
 
 async def test_words_nobody_told_of_are_read_from_the_database(
