@@ -12,7 +12,7 @@ import pytest
 
 from tests.e2e.house import Hand, House, sign_in
 
-QUESTION = "Describe a garden in spring in about eighty words."
+QUESTION = "Write a very long story about a garden. Take your time and tell every detail."
 
 
 @pytest.mark.timeout(300)
@@ -31,15 +31,15 @@ async def test_eight_chats_take_far_less_than_eight_times_one(
     for hand in hands:
         hand.close()
 
-    rate_alone, rate_together = tokens_alone / alone, tokens_together / together
+    # Answers differ in length from run to run: what counts is the time for the same tokens.
+    ratio = (together / tokens_together) / (alone / tokens_alone) * 8
     with capsys.disabled():
         print(
-            f"\none chat {alone:.2f} s ({rate_alone:.0f} tokens/s), eight at once {together:.2f} s"
-            f" ({rate_together:.0f} tokens/s): {together / alone:.2f} times one,"
-            f" {rate_together / rate_alone:.2f} times the tokens/s"
+            f"\none chat: {tokens_alone} tokens in {alone:.2f} s;"
+            f" eight at once: {tokens_together} tokens in {together:.2f} s;"
+            f" for the same length {ratio:.2f} times as long as one"
         )
-    # Answers differ in length from run to run, so the rates are compared as well as the times.
-    assert rate_together > 1.15 * rate_alone
+    assert ratio < 7
 
 
 async def _chat(database: psycopg.Connection, hand: Hand) -> int:
