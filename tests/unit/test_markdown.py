@@ -109,6 +109,11 @@ def test_nothing_in_an_answer_acts(text: str) -> None:
     assert harm(render(text)) == []
 
 
+def test_markup_is_shown_as_it_was_written() -> None:
+    assert "use &lt;b&gt;bold&lt;/b&gt; here" in render("use <b>bold</b> here")
+    assert "&lt;div id=" in render('<div id="x">\n\nwords\n\n</div>')
+
+
 @pytest.mark.parametrize("text", ATTACKS)
 def test_nothing_acts_while_it_grows(text: str) -> None:
     for cut in range(1, len(text)):
