@@ -7,12 +7,14 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from typing import TypeVar
 from urllib.parse import urlsplit
 
 import uvicorn
 from channels.db import database_sync_to_async
+from channels.layers import channel_layers
+from channels_redis.pubsub import RedisPubSubChannelLayer
 from django.conf import settings
 
 from chat.runner import Runner
@@ -69,6 +71,17 @@ async def running(runner: Runner | None = None) -> AsyncIterator[Runner]:
         task.cancel()
         with contextlib.suppress(asyncio.CancelledError):
             await task
+
+
+@contextlib.contextmanager
+def doorbell(url: str) -> Iterator[None]:
+    """The news go through the Valkey at ``url``, which may be gone or go."""
+    before = channel_layers["default"]
+    channel_layers.set("default", RedisPubSubChannelLayer(hosts=[url], prefix="konak"))
+    try:
+        yield
+    finally:
+        channel_layers.set("default", before)
 
 
 async def until(found: Callable[[], Result | Awaitable[Result]]) -> Result:

@@ -5,13 +5,11 @@ from __future__ import annotations
 import asyncio
 
 import pytest
-from channels.layers import channel_layers
-from channels_redis.pubsub import RedisPubSubChannelLayer
 from django.test import AsyncClient
 
 from tests.integration.test_database_away import gone
 from tests.people import People, browser
-from tests.scripts import engine_host
+from tests.scripts import doorbell, engine_host
 
 EVERYTHING = {"database": True, "valkey": True, "engine": True}
 
@@ -39,14 +37,9 @@ async def test_without_an_engine_it_is_not() -> None:
 
 @pytest.mark.django_db(transaction=True)
 async def test_without_valkey_it_is_not() -> None:
-    before = channel_layers.backends.get("default")
-    nowhere = RedisPubSubChannelLayer(hosts=["unix:///nonexistent/valkey.sock"])
-    channel_layers.set("default", nowhere)
-    try:
+    with doorbell("unix:///nonexistent/valkey.sock"):
         async with engine_host():
             assert await ready() == expected("valkey")
-    finally:
-        channel_layers.set("default", before)
 
 
 @pytest.mark.django_db(transaction=True)

@@ -11,8 +11,6 @@ from datetime import timedelta
 
 import psycopg
 import pytest
-from channels.layers import channel_layers
-from channels_redis.pubsub import RedisPubSubChannelLayer
 from django.db import connection
 from django.utils import timezone
 
@@ -23,7 +21,7 @@ from engine_adapter.script import Rule, Script
 from tests import services
 from tests.integration.test_runner import ask, ended, text_of, written
 from tests.people import People
-from tests.scripts import WORDS, engine_host, in_database, running, until
+from tests.scripts import WORDS, doorbell, engine_host, in_database, running, until
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -152,23 +150,17 @@ async def test_what_the_database_cannot_hold_is_left_out(people: People) -> None
 async def test_without_valkey_answers_land_all_the_same(people: People) -> None:
     folder = services.DATA / "valkey-to-kill"
     folder.mkdir(exist_ok=True)
-    before = channel_layers.backends.get("default")
-    with ExitStack() as stack:
-        program = valkey.program(folder, folder / "log")
+    program = valkey.program(folder, folder / "log")
+    with ExitStack() as stack, doorbell(valkey.url(folder)):
         stack.enter_context(
             temporary.running(program, lambda _: services.answers(valkey.socket(folder)))
         )
-        layer = RedisPubSubChannelLayer(hosts=[valkey.url(folder)], prefix="konak")
-        channel_layers.set("default", layer)
-        try:
-            async with engine_host(SCRIPT), running():
-                asked = await ask(people.alice, "Hello")
-                await written(asked)
-                stack.close()
-                other = await ask(people.bob, "Hello")
-                runs = [await ended(asked), await ended(other)]
-        finally:
-            channel_layers.set("default", before)
+        async with engine_host(SCRIPT), running():
+            asked = await ask(people.alice, "Hello")
+            await written(asked)
+            stack.close()
+            other = await ask(people.bob, "Hello")
+            runs = [await ended(asked), await ended(other)]
     assert [run.state for run in runs] == [State.DONE] * 2
     assert await text_of(asked) == await text_of(other) == "".join(WORDS)
 
