@@ -57,12 +57,13 @@ class Window:
         return (await self.answer.locator(".prose").inner_text()).strip()
 
     async def until_words(self, count: int = 3) -> str:
-        """Wait until the answer has begun; at least ``count`` words."""
+        """Wait until the answer has more than ``count`` words, or has ended with fewer."""
         # Looks at every frame the browser paints, since an answer may be short.
         await self.page.wait_for_function(
             """count => {
-                const prose = [...document.querySelectorAll("article.answer .prose")].at(-1);
-                return prose && prose.innerText.trim().split(/\\s+/).length > count;
+                const answer = [...document.querySelectorAll("article.answer")].at(-1);
+                const words = answer?.querySelector(".prose")?.innerText.match(/\\S+/g) ?? [];
+                return words.length > count || (answer && !answer.matches("[aria-busy]"));
             }""",
             arg=count,
             polling="raf",
