@@ -30,6 +30,7 @@ class Window:
         await self.page.get_by_label(re.compile("^(Password|Parola|Şifre)")).fill(PASSWORD)
         await self.page.locator("main button.primary").click()
         await expect(self.composer).to_be_visible(timeout=PAGE_LIMIT_MS)
+        await self.page.wait_for_load_state("load")
 
     @property
     def composer(self) -> Locator:
