@@ -32,8 +32,7 @@ class OpenAIEngine:
     """An engine at ``base_url`` (``http(s)://host[/v1]`` or ``unix:///path``).
 
     ``extras`` names the fields beyond OpenAI's own that may be sent, out of ``HOST_EXTRAS``:
-    strict servers refuse a request with a field they do not know. ``thinking_opened`` is for
-    models whose template writes the opening think tag itself.
+    strict servers refuse a request with a field they do not know.
     """
 
     def __init__(
@@ -44,7 +43,6 @@ class OpenAIEngine:
         ca_file: str | None = None,
         timeouts: Timeouts = PATIENCE,
         extras: frozenset[str] = frozenset(),
-        thinking_opened: bool = False,
     ) -> None:
         base_url = base_url.rstrip("/").removesuffix("/v1")
         self._client = line.open_client(
@@ -52,7 +50,6 @@ class OpenAIEngine:
         )
         self._timeouts = timeouts
         self._extras = extras
-        self._thinking_opened = thinking_opened
 
     async def stream(self, request: Request) -> AsyncGenerator[Event, None]:
         """See ``Engine.stream``. Closing the iterator closes the HTTP reply, which cancels."""
@@ -126,7 +123,7 @@ class OpenAIEngine:
 
     def _tags(self, request: Request) -> ThinkingTags | None:
         # An answer that goes on was past its reasoning, or its first part told where it is.
-        return None if request.continue_final else ThinkingTags(opened=self._thinking_opened)
+        return None if request.continue_final else ThinkingTags()
 
     def _payload(self, request: Request) -> dict[str, Any]:
         sampling = request.sampling

@@ -21,14 +21,10 @@ class _Place(Enum):
 
 
 class ThinkingTags:
-    """Splits the text of one answer, fed in any pieces.
+    """Splits the text of one answer, fed in any pieces."""
 
-    ``opened`` says that the model's template has written the opening tag itself, so that only the
-    closing one will come.
-    """
-
-    def __init__(self, *, opened: bool = False) -> None:
-        self._place = _Place.INSIDE if opened else _Place.START
+    def __init__(self) -> None:
+        self._place = _Place.START
         self._held = ""
 
     def feed(self, piece: str) -> Iterator[Text | Reasoning]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from contextlib import closing
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import httpx
 
@@ -22,7 +22,6 @@ class House:
     alice: str = "alice@konak.example.org"
     bob: str = "bob@konak.example.org"
     mallory: str = "mallory@konak.example.org"
-    names: dict[str, str] = field(default_factory=dict)
 
     @property
     def url(self) -> str:
@@ -48,10 +47,6 @@ class Hand:
             data={**fields, "csrfmiddlewaretoken": token},
             headers={"Referer": str(self._client.base_url)},
         )
-
-    def cookie(self, name: str) -> str:
-        """A cookie's value."""
-        return self._client.cookies[name]
 
     @staticmethod
     def token(page: httpx.Response) -> str:

@@ -8,8 +8,8 @@ from engine_adapter.remote.thinking import ThinkingTags
 from engine_adapter.types import Reasoning, Text
 
 
-def split(pieces: list[str], *, opened: bool) -> tuple[str, str]:
-    tags = ThinkingTags(opened=opened)
+def split(pieces: list[str]) -> tuple[str, str]:
+    tags = ThinkingTags()
     parts = [part for piece in pieces for part in tags.feed(piece)]
     parts += tags.flush()
     assert all(part.text for part in parts)
@@ -20,26 +20,25 @@ def split(pieces: list[str], *, opened: bool) -> tuple[str, str]:
 
 
 @pytest.mark.parametrize(
-    ("text", "opened", "reasoning", "answer"),
+    ("text", "reasoning", "answer"),
     [
-        ("<think>why</think>\n\nso", False, "why", "so"),
-        ("\n<think>a < b</think>so </think> x", False, "a < b", "so </think> x"),
-        ("why</think>so", True, "why", "so"),
-        ("so", False, "", "so"),
-        ("  so", False, "", "  so"),
-        ("The tag <think> opens</think>", False, "", "The tag <think> opens</think>"),
-        ("<thin", False, "", "<thin"),
-        ("<thing>", False, "", "<thing>"),
-        ("<think>cut off </thi", False, "cut off </thi", ""),
-        ("<think>why</think>", False, "why", ""),
-        ("", False, "", ""),
+        ("<think>why</think>\n\nso", "why", "so"),
+        ("\n<think>a < b</think>so </think> x", "a < b", "so </think> x"),
+        ("so", "", "so"),
+        ("  so", "", "  so"),
+        ("The tag <think> opens</think>", "", "The tag <think> opens</think>"),
+        ("<thin", "", "<thin"),
+        ("<thing>", "", "<thing>"),
+        ("<think>cut off </thi", "cut off </thi", ""),
+        ("<think>why</think>", "why", ""),
+        ("", "", ""),
     ],
 )
-def test_tags_at_every_cut(text: str, opened: bool, reasoning: str, answer: str) -> None:
+def test_tags_at_every_cut(text: str, reasoning: str, answer: str) -> None:
     for at in range(len(text) + 1):
         pieces = [piece for piece in (text[:at], text[at:]) if piece]
-        assert split(pieces, opened=opened) == (reasoning, answer), at
-    assert split(list(text), opened=opened) == (reasoning, answer)
+        assert split(pieces) == (reasoning, answer), at
+    assert split(list(text)) == (reasoning, answer)
 
 
 def test_plain_text_is_not_held_back() -> None:
