@@ -255,6 +255,8 @@ class Runner:
             async for event in stream:
                 if isinstance(event, Text):
                     self._grow(writing, event.text)
+                elif isinstance(event, Finished) and not writing.has_text:
+                    return self._failure(writing, "empty")
                 elif isinstance(event, Finished):
                     reason = "length" if event.reason == "length" else ""
                     return End(
@@ -282,7 +284,8 @@ class Runner:
 
     def _grow(self, writing: Writing, text: str) -> None:
         text = text.replace("\0", "")  # PostgreSQL's text cannot hold it
-        if not text:
+        # Blanks before the first word are nothing to read: an answer of only those is empty.
+        if not text or not (writing.has_text or text.strip()):
             return
         writing.pending.append(text)
         if not writing.has_text:

@@ -97,6 +97,13 @@ class Appliance:
         except OSError:  # nobody listens, or 503
             return False
 
+    def until_ready(self) -> None:
+        """Return when ``/readyz`` answers 200; fail after ``START_LIMIT_S``."""
+        limit = time.monotonic() + START_LIMIT_S
+        while not self.is_ready():
+            assert time.monotonic() < limit, self._story()
+            time.sleep(0.2)
+
     def stop(self) -> int:
         """Ctrl-C; the exit code. Fails when that takes longer than a person is promised."""
         if self.process.poll() is None:

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
+import os
+import signal
+
 import psycopg
 from playwright.async_api import expect
 
@@ -70,17 +74,20 @@ async def test_a_page_that_cannot_reach_the_house_keeps_the_text(visitor: Visito
 
 async def test_an_engine_that_is_down_keeps_the_message(visitor: Visitor, house: House) -> None:
     alice = await visitor.person(house.alice)
-    socket = house.appliance.data / "run" / "engine.sock"
-    away = socket.with_suffix(".away")
-    socket.rename(away)
+    # Held still, the supervisor does not start the engine again before the person has seen it.
+    os.kill(house.appliance.process.pid, signal.SIGSTOP)
     try:
-        await alice.ask("Is anybody there?")
+        os.kill(house.appliance.pids()["engine"], signal.SIGKILL)
+        await alice.ask("Tell me a story, is anybody there?")
         await alice.until_state("failed")
         broken = alice.answer.get_by_role("status")
         await expect(broken).to_contain_text("The engine is not answering; your message is kept.")
     finally:
-        away.rename(socket)
+        os.kill(house.appliance.process.pid, signal.SIGCONT)
+    await asyncio.to_thread(house.appliance.until_ready)
     await broken.get_by_role("button", name="Retry").click()
     await alice.until_state("done")
-    await expect(alice.page.locator("article.question .text")).to_have_text("Is anybody there?")
+    await expect(alice.page.locator("article.question .text")).to_have_text(
+        "Tell me a story, is anybody there?"
+    )
     assert await alice.words()

@@ -45,6 +45,7 @@ ENDS = {
         {"reason": "broken"},
         "The engine stopped in the middle. What is written is kept.",
     ),
+    "nothing written": (State.FAILED, {"reason": "empty"}, "The model wrote nothing this time"),
     "engine full": (State.FAILED, {"reason": "overloaded"}, "Too many people are asking just now"),
     "engine refuses": (State.FAILED, {"reason": "refused"}, "The engine refused this request"),
     "too long": (

@@ -139,6 +139,15 @@ async def test_an_answer_that_is_cut_says_so(people: People) -> None:
     assert await text_of(asked) == "".join(WORDS[:19])
 
 
+@pytest.mark.parametrize("pieces", [("",), (" ", "\n"), ("\0",)], ids=["no word", "blanks", "NUL"])
+async def test_an_answer_without_a_word_is_none(people: People, pieces: tuple[str, ...]) -> None:
+    async with engine_host(Script(default=Rule(tuple(filter(None, pieces))))), running():
+        asked = await ask(people.alice, "Hello")
+        run = await ended(asked)
+    assert (run.state, run.reason) == (State.FAILED, "empty")
+    assert await text_of(asked) == ""
+
+
 async def test_what_the_database_cannot_hold_is_left_out(people: People) -> None:
     async with engine_host(Script(default=Rule(("a\0b", "\0", "cd")))), running():
         asked = await ask(people.alice, "Hello")
