@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator, Sequence
 from typing import Protocol
 
-from engine_adapter.types import Event, ModelCard, Request
+from engine_adapter.types import Embeddings, Event, ModelCard, Request
 
 
 class Engine(Protocol):
@@ -34,4 +34,12 @@ class Engine(Protocol):
 
     async def aclose(self) -> None:
         """Close every connection; running streams end with ``Failed``."""
+        ...
+
+
+class Embedder(Protocol):
+    """What an engine offers besides when it can turn texts into vectors."""
+
+    async def embed(self, model: str, texts: Sequence[str]) -> Embeddings:
+        """One vector a text. Raises ``EngineError``."""
         ...

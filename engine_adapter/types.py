@@ -10,30 +10,72 @@ from typing import Literal
 
 from engine_adapter.errors import EngineError
 
-Role = Literal["system", "user", "assistant"]
-FinishReason = Literal["stop", "length", "cancelled", "other"]
+Role = Literal["system", "user", "assistant", "tool"]
+FinishReason = Literal["stop", "length", "tool_calls", "cancelled", "other"]
+ToolChoice = Literal["auto", "none", "required"]
+ModelKind = Literal["text", "embeddings"]
 ModelState = Literal["loaded", "loading", "failed", "available"]
 
 
 @dataclass(frozen=True, slots=True)
+class Tool:
+    """A function the model may call. ``parameters`` is its JSON schema, as JSON text."""
+
+    name: str
+    description: str = ""
+    parameters: str = "{}"
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCall:
+    """A call the model made in an earlier turn. ``arguments`` is JSON text."""
+
+    id: str
+    name: str
+    arguments: str
+
+
+@dataclass(frozen=True, slots=True)
 class Turn:
-    """One message of the prompt."""
+    """One message of the prompt. ``tool_calls`` are an assistant's; a turn of role ``tool``
+    is the result of the call ``tool_call_id``."""
 
     role: Role
     content: str
+    tool_calls: tuple[ToolCall, ...] = ()
+    tool_call_id: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Sampling:
-    """How tokens are drawn. ``None`` leaves the choice to the engine's own default."""
+    """How tokens are drawn. ``None`` leaves the choice to the engine's own default.
+
+    Names and meanings are those of OpenAI and vLLM; the ``dry_*`` are those of llama.cpp's server
+    (a ``dry_multiplier`` of None or 0 is off). ``logit_bias`` pairs token ids with what is added
+    to their logits. ``logprobs`` is how many alternatives are told with each token's own
+    probability, None for not at all. At most one of ``json_schema`` (JSON text) and ``grammar``
+    (GBNF) binds the answer's form. With ``ignore_eos`` only ``max_tokens`` ends the answer.
+    """
 
     temperature: float | None = None
     top_p: float | None = None
     top_k: int | None = None
     min_p: float | None = None
+    typical_p: float | None = None
+    repetition_penalty: float | None = None
+    presence_penalty: float | None = None
+    frequency_penalty: float | None = None
+    dry_multiplier: float | None = None
+    dry_base: float | None = None
+    dry_allowed_length: int | None = None
+    logit_bias: tuple[tuple[int, float], ...] = ()
     seed: int | None = None
     max_tokens: int | None = None
     stop: tuple[str, ...] = ()
+    ignore_eos: bool = False
+    logprobs: int | None = None
+    json_schema: str | None = None
+    grammar: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +86,13 @@ class Request:
     unfinished assistant turn and the engine writes on from its last character (vLLM's
     ``continue_final_message``); only engines that say ``ModelCard.continues`` can.
     ``priority`` follows vLLM: smaller goes first. ``cache_salt`` names the domain inside which a
-    prompt's cached prefix may be shared; it is an opaque keyed hash, never a name.
+    prompt's cached prefix may be shared; it is an opaque keyed hash, never a name. The first
+    ``public_turns`` turns are nobody's: an administrator's own text, whose cached state everybody
+    may share. ``user`` is whose share of the engine this counts against, as opaque as the salt,
+    which stands in for it where it is None. ``deadline_s`` seconds after it was asked the answer
+    ends as it is, with ``length``; one that had not begun fails with ``Overloaded``.
+
+    ``tools`` may be called as ``tool_choice`` says; ``tool_name`` narrows ``required`` to one.
     """
 
     model: str
@@ -53,6 +101,12 @@ class Request:
     continue_final: bool = False
     priority: int = 0
     cache_salt: str | None = None
+    public_turns: int = 0
+    user: str | None = None
+    deadline_s: float | None = None
+    tools: tuple[Tool, ...] = ()
+    tool_choice: ToolChoice = "auto"
+    tool_name: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,10 +119,21 @@ class Usage:
 
 
 @dataclass(frozen=True, slots=True)
+class TokenLogprob:
+    """A token as bytes with the natural logarithm of its probability."""
+
+    token: bytes
+    logprob: float
+    top: tuple[tuple[bytes, float], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Text:
-    """The next piece of the answer: whole characters, never empty."""
+    """The next piece of the answer: whole characters, never empty. ``logprobs`` are those of the
+    tokens drawn since the last piece, where they were asked for."""
 
     text: str
+    logprobs: tuple[TokenLogprob, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +141,17 @@ class Reasoning:
     """The next piece of the model's reasoning, kept apart from the answer."""
 
     text: str
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCallPiece:
+    """The next piece of the answer's call number ``index``. The first piece of each call, and no
+    other, carries its ``id`` and ``name``; ``arguments`` of all pieces together are JSON text."""
+
+    index: int
+    arguments: str
+    id: str | None = None
+    name: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +182,7 @@ class Failed:
     error: EngineError
 
 
-Event = Text | Reasoning | Progress | Finished | Failed
+Event = Text | Reasoning | ToolCallPiece | Progress | Finished | Failed
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,6 +192,7 @@ class ModelCard:
     ``name`` is what a Request says; ``context_length`` is in tokens for one request, ``None``
     where the engine does not tell; ``sha256`` is of the model file where it is known; ``state``
     is None where the engine does not tell (an ``available`` model is loaded when it is asked).
+    ``parent`` is the model that a LoRA adapter is laid over.
     """
 
     name: str
@@ -125,3 +202,13 @@ class ModelCard:
     sha256: str | None = None
     continues: bool = False
     state: ModelState | None = None
+    kind: ModelKind = "text"
+    parent: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Embeddings:
+    """One vector a text, in their order, each of length 1 (Euclidean)."""
+
+    vectors: tuple[tuple[float, ...], ...]
+    prompt_tokens: int

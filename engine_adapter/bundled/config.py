@@ -7,17 +7,43 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from engine_adapter.types import ModelKind
+
 MOST_SLOTS = 256  # llama.cpp's LLAMA_MAX_SEQ
 
 
 @dataclass(frozen=True, slots=True)
+class CacheType:
+    """How keys and values are stored: ggml's number, and the bytes of one element."""
+
+    ggml: int
+    bytes_each: float
+
+
+CACHE_TYPES = {
+    "f16": CacheType(1, 2.0),
+    "bf16": CacheType(30, 2.0),
+    "q8_0": CacheType(8, 34 / 32),
+    "q5_1": CacheType(7, 24 / 32),
+    "q4_0": CacheType(2, 18 / 32),
+}
+FLASH_ATTENTION = ("auto", "on", "off")
+
+
+@dataclass(frozen=True, slots=True)
 class Settings:
-    """What holds for every model of one engine host.
+    """How one model is run; what a host is started with holds for all its models, and a model's
+    own file may say otherwise.
 
     ``slots`` answers are written at once, each with room for ``context`` tokens (less where the
     model was trained for less); ``queue`` more may wait. ``threads`` None means one a core.
     A step aims at ``step_s`` seconds while somebody's answer is being written, and computes at
-    most ``batch`` tokens.
+    most ``batch`` tokens. ``deadline_s`` is the longest an answer may take, the line included.
+
+    ``cache_mib`` of memory keep the states of prompts that were read; ``cache_disk_mib`` more on
+    disk, encrypted, and 0 is none. ``kv_type`` is how keys and values are stored, ``gpu_layers``
+    how many layers a build with a GPU puts there (-1 is all). ``pinned`` models are never
+    unloaded, others after ``idle_s`` without a request (0 is never).
 
     ``spin`` is how often an idle OpenMP thread looks before it sleeps. libgomp's own default
     collapses beside a busy process: on 2 cores with one busy neighbour, 8 answers fell from 220 to
@@ -30,6 +56,14 @@ class Settings:
     queue: int = 256
     batch: int = 512
     step_s: float = 0.15
+    deadline_s: float = 900.0
+    cache_mib: int = 512
+    cache_disk_mib: int = 0
+    kv_type: str = "f16"
+    flash_attention: str = "auto"
+    gpu_layers: int = -1
+    pinned: bool = False
+    idle_s: float = 1800.0
     spin: int = 1000
 
     def __post_init__(self) -> None:
@@ -38,9 +72,23 @@ class Settings:
             ("context", self.context, 256, 1 << 20),
             ("threads", self.threads or 1, 1, 512),
             ("queue", self.queue, 1, 100_000),
+            ("batch", self.batch, 32, 8192),
+            ("step_s", self.step_s, 0.01, 10),
+            ("deadline_s", self.deadline_s, 1, 86_400),
+            ("cache_mib", self.cache_mib, 0, 1 << 22),
+            ("cache_disk_mib", self.cache_disk_mib, 0, 1 << 24),
+            ("gpu_layers", self.gpu_layers, -1, 1000),
+            ("idle_s", self.idle_s, 0, 1 << 31),
+            ("spin", self.spin, 0, 1 << 31),
         ):
             if not least <= value <= most:
                 raise ValueError(f"{name} must lie between {least} and {most}, not {value}")
+        for name, choice, known in (
+            ("kv_type", self.kv_type, tuple(CACHE_TYPES)),
+            ("flash_attention", self.flash_attention, FLASH_ATTENTION),
+        ):
+            if choice not in known:
+                raise ValueError(f"{name} must be one of {', '.join(known)}, not {choice}")
 
     @property
     def thread_count(self) -> int:
@@ -55,11 +103,14 @@ class Settings:
 
 @dataclass(frozen=True, slots=True)
 class Loading:
-    """What one worker loads. ``repack`` allows llama.cpp's processor-specific weight layouts."""
+    """What one worker loads. ``repack`` allows llama.cpp's processor-specific weight layouts;
+    ``adapter`` is a LoRA adapter's file to lay over the model."""
 
     path: Path
     settings: Settings
     repack: bool = True
+    adapter: Path | None = None
+    kind: ModelKind = "text"
 
     def as_json(self) -> dict[str, Any]:
         """For the worker's command line; the inverse of ``from_json``."""
@@ -67,12 +118,20 @@ class Loading:
             "path": str(self.path),
             "settings": asdict(self.settings),
             "repack": self.repack,
+            "adapter": None if self.adapter is None else str(self.adapter),
+            "kind": self.kind,
         }
 
     @classmethod
     def from_json(cls, data: dict[str, Any]) -> Loading:
         """Raises ``TypeError`` or ``ValueError`` where the data is not one's own."""
-        return cls(Path(data["path"]), Settings(**data["settings"]), data["repack"])
+        return cls(
+            Path(data["path"]),
+            Settings(**data["settings"]),
+            repack=data["repack"],
+            adapter=None if data["adapter"] is None else Path(data["adapter"]),
+            kind=data["kind"],
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from typing import Protocol
 
 from engine_adapter.bundled.pace import Pace
 from engine_adapter.bundled.scheduler import Portion, Scheduler
-from engine_adapter.bundled.sequence import Sequence
+from engine_adapter.bundled.sequence import Drawn, Sequence
 from engine_adapter.errors import Broken, EngineError, Overloaded
 from engine_adapter.types import Event, Failed, Finished, FinishReason, Progress, Text
 
@@ -27,7 +27,7 @@ class Device(Protocol):
         """Compute the portions. 0 done, 1 no room, anything else an error."""
         ...
 
-    def draw(self, sequence: Sequence) -> int:
+    def draw(self, sequence: Sequence) -> Drawn:
         """The next token of a sequence whose last known token the last ``decode`` computed."""
         ...
 
@@ -151,7 +151,7 @@ class DecodeLoop:
         if not closes:
             self._tell_progress(sequence, 0)
             return
-        token = self._device.draw(sequence)
+        token = self._device.draw(sequence).token
         if self._device.ends(token):
             self._end(sequence, Finished("stop", sequence.usage))
             return

@@ -5,7 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from engine_adapter.bundled.text import TextStream
-from engine_adapter.types import Sampling, Usage
+from engine_adapter.types import Sampling, TokenLogprob, Usage
+
+
+@dataclass(frozen=True, slots=True)
+class Drawn:
+    """A token, and how likely it was where that was asked for."""
+
+    token: int
+    logprob: TokenLogprob | None = None
 
 
 @dataclass(slots=True, eq=False)

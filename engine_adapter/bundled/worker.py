@@ -16,7 +16,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 from engine_adapter.bundled import prompt
 from engine_adapter.bundled.child import tie_to_parent
-from engine_adapter.bundled.config import Loading
+from engine_adapter.bundled.config import Loading, Settings
 from engine_adapter.bundled.frames import (
     Frame,
     event_to_json,
@@ -24,7 +24,8 @@ from engine_adapter.bundled.frames import (
     receive,
     request_from_json,
 )
-from engine_adapter.bundled.llama import Llama, ModelRefused
+from engine_adapter.bundled.llama.context import Lanes
+from engine_adapter.bundled.llama.model import Model, ModelRefused
 from engine_adapter.bundled.loop import DecodeLoop, Told
 from engine_adapter.bundled.pace import Pace
 from engine_adapter.bundled.renderer import Renderer
@@ -42,15 +43,18 @@ PROBE = (Turn("user", "a"), Turn("assistant", "b"), Turn("user", "c"))
 class Worker:
     """Takes requests from the line and hands sequences to the loop."""
 
-    def __init__(self, loading: Loading, llama: Llama, line: asyncio.StreamWriter) -> None:
-        settings = loading.settings
-        self._llama = llama
+    def __init__(
+        self, settings: Settings, model: Model, lanes: Lanes, line: asyncio.StreamWriter
+    ) -> None:
+        self._vocabulary = model.vocabulary
+        self._lanes = lanes
         self._line = line
         self._io = asyncio.get_running_loop()
-        self._renderer = Renderer(llama.template or CHATML)
-        self._prompter = prompt.Prompter(self._renderer, llama.marker("bos"), llama.marker("eos"))
+        marker = self._vocabulary.marker
+        self._renderer = Renderer(model.template or CHATML)
+        self._prompter = prompt.Prompter(self._renderer, marker("bos"), marker("eos"))
         self.loop = DecodeLoop(
-            llama,
+            lanes,
             Scheduler(slots=settings.slots, queue=settings.queue),
             Pace(target_s=settings.step_s, most=settings.batch_tokens),
             self._tell_from_thread,
@@ -90,17 +94,17 @@ class Worker:
         except TemplateRefused as refusal:
             raise Refused(f"The model's chat template refuses this: {refusal}.") from None
         tokens = await asyncio.get_running_loop().run_in_executor(
-            self._reading, prompt.to_tokens, parts, self._llama
+            self._reading, prompt.to_tokens, parts, self._vocabulary
         )
-        room = self._llama.context - len(tokens)
+        room = self._lanes.context - len(tokens)
         if room < 1 or not tokens:
             raise ContextTooLong(
-                f"The prompt has {len(tokens)} tokens; the model reads {self._llama.context}.",
+                f"The prompt has {len(tokens)} tokens; the model reads {self._lanes.context}.",
                 prompt_tokens=len(tokens),
-                context_length=self._llama.context,
+                context_length=self._lanes.context,
             )
         sampling = request.sampling
-        return Sequence(
+        sequence = Sequence(
             id=id_,
             known=tokens,
             room=min(room, sampling.max_tokens or room),
@@ -108,6 +112,8 @@ class Worker:
             priority=request.priority,
             text=TextStream(sampling.stop),
         )
+        self._lanes.prepare(sequence)
+        return sequence
 
     def _tell_from_thread(self, told: list[Told]) -> None:
         self._io.call_soon_threadsafe(self._tell, told)
@@ -120,8 +126,9 @@ async def serve(line: socket.socket, loading: Loading) -> int:
     """Load, say so, then work until the host hangs up. Returns the exit status."""
     reader, writer = await asyncio.open_connection(sock=line)
     try:
-        llama = await asyncio.to_thread(Llama, loading)
-        worker = Worker(loading, llama, writer)
+        model = await asyncio.to_thread(Model, loading)
+        lanes = await asyncio.to_thread(Lanes, model, loading.settings)
+        worker = Worker(loading.settings, model, lanes, writer)
         await worker.check()
     except ModelRefused as refusal:
         writer.write(pack({"refused": f"llama.cpp refuses it: {refusal}"}))
@@ -131,7 +138,7 @@ async def serve(line: socket.socket, loading: Loading) -> int:
         writer.write(pack({"refused": f"Its chat template cannot be used: {refusal}"}))
         await writer.drain()
         return 0
-    writer.write(pack({"loaded": {"context": llama.context}}))
+    writer.write(pack({"loaded": {"context": lanes.context}}))
     over = asyncio.Event()
     io = asyncio.get_running_loop()
 

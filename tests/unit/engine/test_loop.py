@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from engine_adapter.bundled.loop import DecodeLoop, Told
 from engine_adapter.bundled.pace import Pace
 from engine_adapter.bundled.scheduler import Portion, Scheduler
-from engine_adapter.bundled.sequence import Sequence
+from engine_adapter.bundled.sequence import Drawn, Sequence
 from engine_adapter.bundled.text import TextStream
 from engine_adapter.errors import Broken, Overloaded
 from engine_adapter.types import Event, Failed, Finished, Progress, Text, Usage
@@ -53,9 +53,9 @@ class Paper:
             self.ready.clear()
         return result
 
-    def draw(self, sequence: Sequence) -> int:
+    def draw(self, sequence: Sequence) -> Drawn:
         assert sequence.slot in self.ready, "there are no logits"
-        return 97 + sequence.written % 26
+        return Drawn(97 + sequence.written % 26)
 
     def ends(self, token: int) -> bool:
         return token == END

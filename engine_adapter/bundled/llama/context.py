@@ -1,0 +1,135 @@
+"""A context over a loaded model: one lane of keys and values a slot, computed step by step."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Sequence as Many
+
+import llama_cpp.llama_cpp as C
+import numpy as np
+
+from engine_adapter.bundled.config import CACHE_TYPES, Defaults, Settings
+from engine_adapter.bundled.llama.batch import Batch
+from engine_adapter.bundled.llama.model import Model, ModelRefused
+from engine_adapter.bundled.llama.sampler import Sampler
+from engine_adapter.bundled.scheduler import Portion
+from engine_adapter.bundled.sequence import Drawn, Sequence
+from engine_adapter.errors import Refused
+from engine_adapter.types import Sampling
+
+FLASH_ATTENTION = {"auto": -1, "off": 0, "on": 1}  # llama.h: llama_flash_attn_type
+
+
+class Lanes:
+    """``settings.slots`` lanes over ``model``. Raises ``ModelRefused``.
+
+    Lives in one thread; only ``prepare`` may be called from any.
+    """
+
+    def __init__(self, model: Model, settings: Settings, defaults: Defaults | None = None) -> None:
+        self._model = model
+        self._vocabulary = model.vocabulary
+        self._defaults = defaults or Defaults()
+        self.context = min(settings.context, model.trained_context)
+        if not model.writes:
+            raise ModelRefused("this model does not write text")
+        self._handle = self._open(settings)
+        self._memory = C.llama_get_memory(self._handle)
+        self._batch = Batch(settings.batch_tokens)
+        self._rows: dict[int, int] = {}
+        self._samplers: dict[int, Sampler] = {}
+        self._probe()
+
+    def _open(self, settings: Settings) -> C.llama_context_p:
+        slots, batch = settings.slots, settings.batch_tokens
+        params = C.llama_context_default_params()
+        params.n_ctx = slots * self.context
+        params.n_seq_max = slots
+        params.kv_unified = False  # each slot attends over its own cells only
+        params.n_batch = params.n_ubatch = batch
+        params.n_outputs_max = slots
+        params.n_threads = params.n_threads_batch = settings.thread_count
+        params.type_k = params.type_v = CACHE_TYPES[settings.kv_type].ggml
+        params.flash_attn_type = FLASH_ATTENTION[settings.flash_attention]
+        context = C.llama_init_from_model(self._model.handle, params)
+        if not context:
+            cause = self._model.log.cause or "no memory"
+            raise ModelRefused(f"no context of {slots} × {self.context} tokens: {cause}")
+        self._model.lay_adapter_over(context)
+        return context
+
+    def _probe(self) -> None:
+        """Compute three tokens. A build for another processor dies here, at once and in loading,
+        and not in somebody's answer. Learn also whether this kind of memory can be cut."""
+        probe = Sequence(id=-1, known=[0, 0, 0], room=1, slot=0)
+        if (result := self.decode([Portion(probe, 0, 3)])) != 0:
+            raise ModelRefused(f"the model loads but computes nothing (llama_decode: {result})")
+        self.prepare(probe)
+        self.draw(probe)
+        self.release(probe)
+        self.cuts = bool(C.llama_memory_seq_rm(self._memory, 0, 1, -1))
+        self.keep(0, 0)
+
+    # ---- see loop.Device -------------------------------------------------------------------
+
+    def decode(self, portions: Many[Portion]) -> int:
+        """See ``loop.Device``."""
+        self._rows = self._batch.fill(portions)
+        result: int = C.llama_decode(self._handle, self._batch.struct)
+        if result != 0:
+            self._rows = {}
+        return result
+
+    def prepare(self, sequence: Sequence) -> None:
+        """Make what draws the sequence's tokens. Raises ``Refused``."""
+        self._check_bias(sequence.sampling)
+        self._samplers[sequence.id] = Sampler(self._vocabulary, sequence.sampling, self._defaults)
+
+    def _check_bias(self, sampling: Sampling) -> None:
+        if any(not 0 <= token < self._vocabulary.size for token, _ in sampling.logit_bias):
+            raise Refused(f"'logit_bias' names a token that is none of {self._vocabulary.size}.")
+
+    def draw(self, sequence: Sequence) -> Drawn:
+        """See ``loop.Device``. Raises ``KeyError`` where ``decode`` left no logits for it: asking
+        llama.cpp for logits that are not there ends the process."""
+        if sequence.slot is None:
+            raise ValueError("only a running sequence draws tokens")
+        return self._samplers[sequence.id].draw(self._handle, self._rows[sequence.slot])
+
+    def ends(self, token: int) -> bool:
+        """See ``loop.Device``."""
+        return self._vocabulary.ends(token)
+
+    def piece(self, token: int) -> bytes:
+        """See ``loop.Device``."""
+        return self._vocabulary.piece(token)
+
+    def keep(self, slot: int, count: int) -> None:
+        """See ``loop.Device``."""
+        if not C.llama_memory_seq_rm(self._memory, slot, count, -1):
+            raise RuntimeError(f"this model's memory cannot be cut to {count} tokens")
+
+    def save(self, slot: int) -> memoryview:
+        """See ``loop.Device``."""
+        size = C.llama_state_seq_get_size(self._handle, slot)
+        state = np.empty(size, np.uint8)
+        pointer = state.ctypes.data_as(ctypes.POINTER(ctypes.c_uint8))
+        written = C.llama_state_seq_get_data(self._handle, pointer, size, slot)
+        if not written:
+            raise RuntimeError("llama.cpp gives no state of this lane")
+        return state.data[:written]
+
+    def load(self, slot: int, state: memoryview) -> bool:
+        """See ``loop.Device``."""
+        data = np.frombuffer(state, np.uint8)
+        pointer = data.ctypes.data_as(ctypes.POINTER(ctypes.c_uint8))
+        return bool(C.llama_state_seq_set_data(self._handle, pointer, len(data), slot))
+
+    def use_threads(self, count: int) -> None:
+        """See ``loop.Device``."""
+        C.llama_set_n_threads(self._handle, count, count)
+
+    def release(self, sequence: Sequence) -> None:
+        """See ``loop.Device``."""
+        if sampler := self._samplers.pop(sequence.id, None):
+            sampler.close()
