@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Sequence
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from engine_adapter.types import Embeddings, Event, ModelCard, Request
 
@@ -37,9 +37,19 @@ class Engine(Protocol):
         ...
 
 
+@runtime_checkable
 class Embedder(Protocol):
     """What an engine offers besides when it can turn texts into vectors."""
 
     async def embed(self, model: str, texts: Sequence[str]) -> Embeddings:
         """One vector a text. Raises ``EngineError``."""
+        ...
+
+
+@runtime_checkable
+class Metered(Protocol):
+    """What an engine offers besides when it counts what it does."""
+
+    def metrics(self) -> bytes:
+        """Its counters in Prometheus' text form."""
         ...

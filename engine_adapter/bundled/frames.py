@@ -1,7 +1,9 @@
 """What host and worker say to each other: JSON frames with their length in front.
 
-Host to worker: ``{"ask": id, "request": …}``, ``{"cancel": id}``. Worker to host:
-``{"loaded": {"context": n}}`` or ``{"refused": reason}`` once, then ``{"events": [[id, …], …]}``.
+Host to worker: ``{"ask": id, "request": …}``, ``{"embed": id, "texts": […]}``, ``{"cancel": id}``.
+Worker to host: ``{"loaded": …}`` or ``{"refused": reason}`` once, then ``{"events": [[id, …], …]}``
+and what ``process.py`` hears besides. An event is a list that a letter opens: each token of each
+answer passes here.
 """
 
 from __future__ import annotations
@@ -30,17 +32,24 @@ from engine_adapter.types import (
     Request,
     Sampling,
     Text,
+    TokenLogprob,
+    Tool,
+    ToolCall,
+    ToolCallPiece,
     Turn,
     Usage,
 )
 
 LARGEST = 64 << 20  # bytes of a frame; the HTTP body's cap is far below
 Frame = dict[str, Any]
+EventJson = list[Any]
+_encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 
 
 def pack(frame: Frame) -> bytes:
     """The frame as it goes over the line."""
-    data = json.dumps(frame, ensure_ascii=False).encode()
+    # Half a surrogate pair, wherever it may come from, arrives as it went: json reads it so.
+    data = _encode(frame).encode("utf-8", "surrogatepass")
     return struct.pack(">I", len(data)) + data
 
 
@@ -63,64 +72,86 @@ def request_to_json(request: Request) -> Frame:
 
 def request_from_json(data: Frame) -> Request:
     """The request of an ``ask`` frame."""
+    sampling = data["sampling"]
     return Request(
-        model=data["model"],
-        turns=tuple(Turn(**turn) for turn in data["turns"]),
-        sampling=Sampling(**{**data["sampling"], "stop": tuple(data["sampling"]["stop"])}),
-        continue_final=data["continue_final"],
-        priority=data["priority"],
-        cache_salt=data["cache_salt"],
+        **{
+            **data,
+            "turns": tuple(_turn(turn) for turn in data["turns"]),
+            "sampling": Sampling(
+                **{
+                    **sampling,
+                    "stop": tuple(sampling["stop"]),
+                    "logit_bias": tuple((token, bias) for token, bias in sampling["logit_bias"]),
+                }
+            ),
+            "tools": tuple(Tool(**tool) for tool in data["tools"]),
+        }
     )
 
 
-def event_to_json(event: Event) -> Frame:
+def _turn(data: Frame) -> Turn:
+    calls = tuple(ToolCall(**call) for call in data["tool_calls"])
+    return Turn(**{**data, "tool_calls": calls})
+
+
+def event_to_json(event: Event) -> EventJson:
     """The inverse of ``event_from_json``."""
-    if isinstance(event, Failed):
-        error = event.error
-        extra = {
-            name: getattr(error, name)
-            for name in ("retry_after", "prompt_tokens", "context_length")
-            if hasattr(error, name)
-        }
-        return {"event": "failed", "error": error.code, "message": str(error), **extra}
-    return {"event": type(event).__name__.lower(), **asdict(event)}
+    match event:
+        case Text(text, ()):
+            return ["t", text]
+        case Text(text, logprobs):
+            return ["t", text, [_logprob_to_json(one) for one in logprobs]]
+        case Reasoning(text):
+            return ["r", text]
+        case ToolCallPiece(index, arguments, id_, name):
+            return ["c", index, arguments, id_, name]
+        case Progress(ahead, computed, total):
+            return ["p", ahead, computed, total]
+        case Finished(reason, None):
+            return ["f", reason]
+        case Finished(reason, Usage(prompt, completion, cached)):
+            return ["f", reason, prompt, completion, cached]
+        case Failed(error):
+            return ["x", error.code, str(error), _numbers(error)]
+    raise TypeError(f"{type(event).__name__} is no event")
 
 
-def _finished(data: Frame) -> Finished:
-    usage = data["usage"]
-    return Finished(data["reason"], None if usage is None else Usage(**usage))
-
-
-def _failed(data: Frame) -> Failed:
-    message = data["message"]
-    kind = data["error"]
-    if kind == Overloaded.code:
-        return Failed(Overloaded(message, retry_after=data["retry_after"]))
-    if kind == ContextTooLong.code:
-        return Failed(
-            ContextTooLong(
-                message,
-                prompt_tokens=data["prompt_tokens"],
-                context_length=data["context_length"],
-            )
-        )
-    plain: dict[str, type[EngineError]] = {
-        Refused.code: Refused,
-        Unreachable.code: Unreachable,
-        Broken.code: Broken,
-    }
-    return Failed(plain.get(kind, EngineError)(message))
-
-
-_EVENTS: dict[str, Callable[[Frame], Event]] = {
-    "text": lambda data: Text(data["text"]),
-    "reasoning": lambda data: Reasoning(data["text"]),
-    "progress": lambda data: Progress(data["ahead"], data["computed"], data["total"]),
-    "finished": _finished,
-    "failed": _failed,
-}
-
-
-def event_from_json(data: Frame) -> Event:
+def event_from_json(data: EventJson) -> Event:
     """The event of an ``events`` frame. Raises ``KeyError`` for what is none."""
-    return _EVENTS[data["event"]](data)
+    if data[0] == "t" and len(data) == 2:
+        return Text(data[1])
+    return _EVENTS[data[0]](*data[1:])
+
+
+# JSON has no bytes: each becomes the character of its number.
+def _logprob_to_json(one: TokenLogprob) -> list[Any]:
+    top = [[token.decode("latin-1"), logprob] for token, logprob in one.top]
+    return [one.token.decode("latin-1"), one.logprob, top]
+
+
+def _logprob(token: str, logprob: float, top: list[tuple[str, float]]) -> TokenLogprob:
+    return TokenLogprob(
+        token.encode("latin-1"), logprob, tuple((one.encode("latin-1"), p) for one, p in top)
+    )
+
+
+def _numbers(error: EngineError) -> Frame:
+    if isinstance(error, Overloaded):
+        return {"retry_after": error.retry_after}
+    if isinstance(error, ContextTooLong):
+        return {"prompt_tokens": error.prompt_tokens, "context_length": error.context_length}
+    return {}
+
+
+_ERRORS: dict[str, Callable[..., EngineError]] = {
+    kind.code: kind
+    for kind in (EngineError, Unreachable, Overloaded, Refused, ContextTooLong, Broken)
+}
+_EVENTS: dict[str, Callable[..., Event]] = {
+    "t": lambda text, logprobs: Text(text, tuple(_logprob(*one) for one in logprobs)),
+    "r": Reasoning,
+    "c": ToolCallPiece,
+    "p": Progress,
+    "f": lambda reason, *usage: Finished(reason, Usage(*usage) if usage else None),
+    "x": lambda code, message, numbers: Failed(_ERRORS.get(code, EngineError)(message, **numbers)),
+}

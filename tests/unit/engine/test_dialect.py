@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
-from engine_adapter.bundled import dialect
-from engine_adapter.bundled.dialect import BadRequest, parse
+from engine_adapter.bundled.dialect import listing
+from engine_adapter.bundled.dialect.asked import parse
+from engine_adapter.bundled.dialect.fields import BadRequest
 from engine_adapter.errors import Broken, ContextTooLong, Overloaded, Refused, Unreachable
 from engine_adapter.types import Request, Sampling, Turn
 
@@ -35,17 +36,22 @@ def test_the_least_and_the_most_that_can_be_asked() -> None:
             max_completion_tokens=6, stop="x", priority=-3, cache_salt="s",
             continue_final_message=True, add_generation_prompt=False,
             n=1, tools=[], response_format={"type": "text"}, presence_penalty=0.0, user="u",
+            parallel_tool_calls=True, functions=[], modalities=["text"], logit_bias={},
         )
     )  # fmt: skip
     assert most.stream and most.include_usage and most.return_progress
     assert most.request == Request(
         "m",
         (Turn("system", "be brief"), Turn("user", "hi"), Turn("assistant", "Well")),
-        Sampling(0.0, 0.5, -1, 0.1, -(2**63), 6, ("x",)),
+        Sampling(
+            temperature=0.0, top_p=0.5, top_k=-1, min_p=0.1, presence_penalty=0.0,
+            seed=-(2**63), max_tokens=6, stop=("x",),
+        ),
         continue_final=True,
         priority=-3,
         cache_salt="s",
-    )
+        user="u",
+    )  # fmt: skip
 
 
 def test_half_a_character_becomes_a_replacement() -> None:
@@ -65,7 +71,7 @@ def test_half_a_character_becomes_a_replacement() -> None:
         ({"messages": "hi"}, "messages"),
         ({"messages": ["hi"]}, "messages[0]"),
         ({"messages": [{"content": "hi"}]}, "messages[0].role"),
-        ({"messages": [{"role": "tool", "content": "hi"}]}, "messages[0].role"),
+        ({"messages": [{"role": "poet", "content": "hi"}]}, "messages[0].role"),
         ({"messages": [{"role": ["user"], "content": "hi"}]}, "messages[0].role"),
         ({"messages": [{"role": "user", "content": None}]}, "messages[0].content"),
         ({"messages": [{"role": "user", "content": 3}]}, "messages[0].content"),
@@ -93,17 +99,15 @@ def test_half_a_character_becomes_a_replacement() -> None:
         ({"priority": "high"}, "priority"),
         ({"cache_salt": 3}, "cache_salt"),
         ({"stream": "yes"}, "stream"),
-        ({"stream_options": {"include_usage": 1}}, "include_usage"),
+        ({"stream_options": {"include_usage": 1}}, "stream_options.include_usage"),
         ({"continue_final_message": True}, "messages"),
         ({"continue_final_message": True, "add_generation_prompt": True}, "add_generation_prompt"),
         ({"add_generation_prompt": False}, "add_generation_prompt"),
-        ({"n": 2}, "n"),
-        ({"n": True}, "n"),
-        ({"tools": [{}]}, "tools"),
-        ({"response_format": {"type": "json_object"}}, "response_format"),
-        ({"logprobs": True}, "logprobs"),
-        ({"logit_bias": {"5": 1}}, "logit_bias"),
-        ({"frequency_penalty": 0.5}, "frequency_penalty"),
+        ({"functions": [{}]}, "functions"),
+        ({"parallel_tool_calls": False}, "parallel_tool_calls"),
+        ({"audio": {"voice": "x"}}, "audio"),
+        ({"modalities": ["audio"]}, "modalities"),
+        ({"min_tokens": False}, "min_tokens"),
     ],
 )
 def test_what_is_wrong_is_refused_where_it_stands(wrong: dict[str, Any], param: str) -> None:
@@ -133,10 +137,10 @@ def test_every_failure_has_its_status_and_shape() -> None:
         (long, 400), (Refused("no"), 400), (Overloaded("full"), 429),
         (Unreachable("away"), 503), (Broken("oh"), 500),
     ):  # fmt: skip
-        told, shape = dialect.failure(error)
+        told, shape = listing.failure(error)
         assert told == status
         assert shape["error"]["message"] == str(error)
         assert shape["error"]["code"] == error.code
         assert shape["error"]["type"].endswith("_error")
-    assert dialect.failure(long)[1]["error"]["n_prompt_tokens"] == 9
-    assert dialect.failure(long)[1]["error"]["n_ctx"] == 8
+    assert listing.failure(long)[1]["error"]["n_prompt_tokens"] == 9
+    assert listing.failure(long)[1]["error"]["n_ctx"] == 8
