@@ -11,8 +11,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from engine_adapter.errors import Broken, EngineError
-from engine_adapter.remote import faults, sse
-from engine_adapter.remote.thinking import ThinkingTags
+from engine_adapter.remote import faults, pieces, sse
+from engine_adapter.thinking import ThinkingTags
 from engine_adapter.types import (
     Event,
     Failed,
@@ -21,12 +21,14 @@ from engine_adapter.types import (
     Progress,
     Reasoning,
     Text,
+    TokenLogprob,
     Usage,
 )
 
 _REASONS: dict[str, FinishReason] = {
     "stop": "stop",
     "length": "length",
+    "tool_calls": "tool_calls",
     "cancelled": "cancelled",
 }
 _SURROGATE = re.compile("[\ud800-\udfff]")
@@ -47,6 +49,8 @@ class Answer:
         self._reason: str | None = None
         self._usage: Mapping[str, Any] | None = None
         self._half = ""
+        self._calls = pieces.Calls()
+        self._drawn: list[TokenLogprob] = []
 
     @property
     def over(self) -> bool:
@@ -88,8 +92,7 @@ class Answer:
         if self._half:
             self._half = ""
             yield from self._spoken("\ufffd")
-        if self._tags is not None:
-            yield from self._tags.flush()
+        yield from self._flush()
         # What breaks after the engine told the end takes nothing from the answer.
         if self._reason is not None or (self._done and self.begun and not self._error):
             yield Finished(_REASONS.get(self._reason or "", "other"), _usage(self._usage))
@@ -118,6 +121,8 @@ class Answer:
         delta = choice.get("delta")
         if not isinstance(delta, dict):
             return
+        if choice.get("logprobs"):
+            self._drawn += pieces.logprobs(choice["logprobs"])
         names = ("reasoning_content", "reasoning", "thinking")
         thought = next((t for n in names if isinstance(t := delta.get(n), str) and t), "")
         if thought:
@@ -130,12 +135,28 @@ class Answer:
         if content:
             self.begun = True
             yield from self._spoken(self._whole(content))
+        if delta.get("tool_calls"):
+            self.begun = True
+            yield from self._flush()
+            self._tags = None  # what follows a call is spoken
+            yield from self._calls.feed(delta["tool_calls"])
 
     def _spoken(self, text: str) -> Iterator[Event]:
         if self._tags is not None:
-            yield from self._tags.feed(text)
+            yield from map(self._with_logprobs, self._tags.feed(text))
         elif text:
-            yield Text(text)
+            yield self._with_logprobs(Text(text))
+
+    def _flush(self) -> Iterator[Event]:
+        """What is held back because it may be part of a tag."""
+        if self._tags is not None:
+            yield from map(self._with_logprobs, self._tags.flush())
+
+    def _with_logprobs(self, event: Text | Reasoning) -> Text | Reasoning:
+        if not self._drawn or isinstance(event, Reasoning):
+            return event
+        drawn, self._drawn = self._drawn, []
+        return Text(event.text, tuple(drawn))
 
     def _whole(self, text: str) -> str:
         """``text`` without half characters: JSON may cut a UTF-16 pair between two frames."""

@@ -1,6 +1,6 @@
 """An engine that speaks OpenAI's dialect over HTTP: our own engine host, and most others.
 
-Builds requests and drives the stream. What frames mean is in answer.py, errors in faults.py.
+Drives the stream. payload.py says what is sent, answer.py what frames mean, faults.py what errors.
 """
 
 from __future__ import annotations
@@ -10,20 +10,19 @@ from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing, suppress
 from typing import TYPE_CHECKING, Any, get_args
 
-from engine_adapter.errors import Broken, EngineError, Refused
+from engine_adapter.errors import Broken, EngineError
 from engine_adapter.remote import client as line
 from engine_adapter.remote import faults
 from engine_adapter.remote.answer import Answer
 from engine_adapter.remote.client import PATIENCE, Timeouts
-from engine_adapter.remote.thinking import ThinkingTags
+from engine_adapter.remote.payload import CONTINUE, HOST_EXTRAS, payload
+from engine_adapter.thinking import ThinkingTags
 from engine_adapter.types import Event, Failed, ModelCard, ModelState, Request
 
 if TYPE_CHECKING:
     import httpx
 
-CONTINUE = "continue_final_message"
-HOST_EXTRAS = frozenset({"priority", "cache_salt", CONTINUE, "return_progress", "top_k", "min_p"})
-"""Every field beyond OpenAI's own that the bundled engine host understands."""
+__all__ = ["HOST_EXTRAS", "OpenAIEngine"]
 
 _DRAIN_S = 0.5  # after [DONE] only the end of the reply is missing; with it the line can be reused
 
@@ -100,9 +99,8 @@ class OpenAIEngine:
 
     async def _ask(self, request: Request) -> httpx.Response:
         """The open reply that streams the answer."""
-        if request.continue_final and CONTINUE not in self._extras:
-            raise Refused("This engine cannot go on with an answer that was begun.")
-        body = json.dumps(self._payload(request), ensure_ascii=False).encode("utf-8", "replace")
+        fields = payload(request, self._extras)
+        body = json.dumps(fields, ensure_ascii=False).encode("utf-8", "replace")
         response = await line.send(self._client, "POST", "v1/chat/completions", body=body)
         if response.status_code != 200:
             reply = await line.read_reply(response, within_s=self._timeouts.reply_s)
@@ -125,32 +123,6 @@ class OpenAIEngine:
         # An answer that goes on was past its reasoning, or its first part told where it is.
         return None if request.continue_final else ThinkingTags()
 
-    def _payload(self, request: Request) -> dict[str, Any]:
-        sampling = request.sampling
-        fields: dict[str, Any] = {
-            "model": request.model,
-            "messages": [{"role": turn.role, "content": turn.content} for turn in request.turns],
-            "stream": True,
-            "stream_options": {"include_usage": True},
-            "temperature": sampling.temperature,
-            "top_p": sampling.top_p,
-            "seed": sampling.seed,
-            "max_tokens": sampling.max_tokens,
-            "stop": list(sampling.stop) or None,
-        }
-        extras: dict[str, Any] = {
-            "top_k": sampling.top_k,
-            "min_p": sampling.min_p,
-            "priority": request.priority,
-            "cache_salt": request.cache_salt,
-            "return_progress": True,
-            CONTINUE: request.continue_final or None,
-        }
-        fields |= {name: value for name, value in extras.items() if name in self._extras}
-        if request.continue_final:
-            fields["add_generation_prompt"] = False
-        return {name: value for name, value in fields.items() if value is not None}
-
 
 def _cards(listing: object) -> list[ModelCard]:
     data = listing.get("data") if isinstance(listing, dict) else None
@@ -170,6 +142,9 @@ def _card(model: dict[str, Any]) -> ModelCard:
         sha256=_text(meta.get("sha256")),
         continues=isinstance(capabilities, list) and CONTINUE in capabilities,
         state=next((state for state in get_args(ModelState) if state == meta.get("state")), None),
+        kind="embeddings" if meta.get("kind") == "embeddings" else "text",
+        parent=_text(model.get("parent")),
+        reason=_text(meta.get("reason")),
     )
 
 

@@ -36,6 +36,7 @@ def model(card: ModelCard, created: int) -> Json:
             "sha256": card.sha256,
             "state": card.state,
             "kind": card.kind,
+            "reason": card.reason,
         },
         "capabilities": ["embedding"] if vectors else ["completion", *continues],
     }

@@ -94,7 +94,9 @@ async def test_our_own_host_tells_more_about_a_model() -> None:
 FULL = Request(
     model="m",
     turns=(Turn("system", "s"), Turn("user", "ışık \ud800"), Turn("assistant", "Hel")),
-    sampling=Sampling(0.5, 0.9, 40, 0.05, 7, 100, ("x", "y")),
+    sampling=Sampling(
+        temperature=0.5, top_p=0.9, top_k=40, min_p=0.05, seed=7, max_tokens=100, stop=("x", "y")
+    ),
     continue_final=True,
     priority=-1,
     cache_salt="ab12",
