@@ -6,11 +6,15 @@ import threading
 import time
 from collections.abc import Callable
 from collections.abc import Sequence as Many
+from dataclasses import replace
 from typing import Protocol
 
+from engine_adapter.bundled.cache import Memory, StateCache
 from engine_adapter.bundled.pace import Pace
 from engine_adapter.bundled.scheduler import Portion, Scheduler
 from engine_adapter.bundled.sequence import Drawn, Sequence
+from engine_adapter.bundled.tally import Tally
+from engine_adapter.bundled.threads import Threads
 from engine_adapter.errors import Broken, EngineError, Overloaded
 from engine_adapter.types import Event, Failed, Finished, FinishReason, Progress, Text
 
@@ -18,7 +22,7 @@ NO_ROOM = 1  # llama_decode: no place in the memory; nothing was changed
 Told = tuple[int, Event]  # a sequence's id and what happens to it
 
 
-class Device(Protocol):
+class Device(Memory, Protocol):
     """What computes: a model's context with one lane of ``context`` tokens a slot."""
 
     context: int
@@ -28,7 +32,8 @@ class Device(Protocol):
         ...
 
     def draw(self, sequence: Sequence) -> Drawn:
-        """The next token of a sequence whose last known token the last ``decode`` computed."""
+        """The next token of a sequence whose last known token the last ``decode`` computed.
+        Raises ``EngineError`` where none can be drawn."""
         ...
 
     def ends(self, token: int) -> bool:
@@ -39,8 +44,8 @@ class Device(Protocol):
         """The token's text in bytes, empty for control tokens."""
         ...
 
-    def keep(self, slot: int, count: int) -> None:
-        """Forget everything in the lane past its first ``count`` tokens."""
+    def use_threads(self, count: int) -> None:
+        """Compute with so many threads from now on."""
         ...
 
     def release(self, sequence: Sequence) -> None:
@@ -58,20 +63,28 @@ class DecodeLoop:
         self,
         device: Device,
         scheduler: Scheduler,
+        cache: StateCache,
         pace: Pace,
+        threads: Threads,
         tell: Callable[[list[Told]], None],
     ) -> None:
         self._device = device
         self._scheduler = scheduler
+        self._cache = cache
         self._pace = pace
+        self._threads = threads
         self._tell = tell
+        self.tally = Tally()
         self._wake = threading.Condition()
         self._arrived: list[Sequence] = []
         self._sequences: dict[int, Sequence] = {}
         self._told: list[Told] = []
         self._progress: dict[int, Progress] = {}
+        self._last_token: dict[int, float] = {}
         self._turn_s = 1.0
-        self._started: dict[int, float] = {}
+        self._crowded = False
+
+    # ---- from any thread --------------------------------------------------------------------
 
     def check_room(self) -> None:
         """Raise ``Overloaded`` where one more request could not even wait."""
@@ -86,6 +99,7 @@ class DecodeLoop:
         """Hand over a sequence. Raises ``Overloaded``."""
         with self._wake:
             self.check_room()
+            sequence.arrived_at = time.monotonic()
             self._sequences[sequence.id] = sequence
             self._arrived.append(sequence)
             self._wake.notify()
@@ -97,6 +111,8 @@ class DecodeLoop:
                 sequence.cancelled = True
             self._wake.notify()
 
+    # ---- the thread -------------------------------------------------------------------------
+
     def run(self) -> None:
         """Step while there is work, sleep while there is none. Raises ``Broken`` when the
         device computes nothing any more; every sequence has been told by then."""
@@ -104,6 +120,7 @@ class DecodeLoop:
             with self._wake:
                 while not self._sequences:
                     self._scheduler.check_integrity()
+                    self._cache.check_integrity()
                     self._wake.wait()
             try:
                 self.step()
@@ -112,65 +129,131 @@ class DecodeLoop:
                 raise
 
     def step(self) -> None:
-        """One round: take arrivals and cancellations, compute, draw, tell."""
+        """One round: take arrivals and cancellations, give lanes, compute, draw, tell."""
+        now = time.monotonic()
         with self._wake:
             arrived, self._arrived = self._arrived, []
         for sequence in arrived:
             self._scheduler.submit(sequence)
-        for sequence in [s for s in self._sequences.values() if s.cancelled]:
-            self._end(sequence, Finished("cancelled", sequence.usage))
-        scheduler = self._scheduler
-        budget = max(self._pace.budget(scheduler.writers), scheduler.slots.total + 1)
-        portions = scheduler.plan(budget)
-        self._tell_waiting()
+        for sequence in [s for s in self._sequences.values() if s.cancelled or s.deadline < now]:
+            self._end_early(sequence)
+        if self._scheduler.waiting:
+            self._scheduler.order(now)
+            self._give_lanes()
+        self._gauge()
+        writers = self._scheduler.writers()
+        budget = self._pace.budget(len(writers))
+        portions = self._scheduler.plan(writers, budget)
+        for ahead, sequence in enumerate(self._scheduler.waiting, 1):
+            self._tell_progress(sequence, ahead)
         if portions:
-            self._compute(portions)
+            self._compute(portions, len(writers))
         told, self._told = self._told, []
         if told:
             self._tell(told)
 
-    def _compute(self, portions: list[Portion]) -> None:
-        began = time.monotonic()
-        for portion in portions:
-            self._started.setdefault(portion.sequence.id, began)
+    def _give_lanes(self) -> None:
+        """Lanes to whose turn it is: free ones, or those of who must make room for them.
+
+        After a shortage of memory nobody gets one until somebody has finished: the place that
+        was missing would be missing again.
+        """
+        scheduler = self._scheduler
+        content: set[tuple[str, int]] = set()  # users who have what they may ask for
+        for sequence in list(scheduler.waiting) if not self._crowded else ():
+            displaced = None
+            if not scheduler.slots.free:
+                kind = sequence.user, sequence.priority
+                if kind in content:
+                    continue
+                displaced = scheduler.displaced_by(sequence)
+                if displaced is None:
+                    content.add(kind)
+                    continue
+            if self._cache.must_wait(sequence, scheduler.running):
+                continue
+            if displaced is not None:
+                self._set_aside(displaced)
+            self._cache.place(sequence)
+            scheduler.admit(sequence)
+            if not sequence.written:
+                self.tally.queried_prefix(sequence.prompt_tokens, sequence.cached or 0)
+
+    def _set_aside(self, sequence: Sequence) -> None:
+        self._cache.put_away(sequence)
+        self._scheduler.set_aside(sequence)
+        self.tally.preempted()
+
+    def _compute(self, portions: list[Portion], writers: int) -> None:
+        cpu, began = time.thread_time(), time.monotonic()
         result = self._device.decode(portions)
+        now = time.monotonic()
         if result == NO_ROOM:
             self._make_room()
         elif result:
             self._find_culprits(portions, result)
         else:
-            self._pace.observe(sum(p.count for p in portions), time.monotonic() - began)
+            seconds = now - began
+            tokens = sum(portion.count for portion in portions)
+            self._pace.observe(writers, tokens - writers, seconds)
+            if self._threads.observe(seconds, time.thread_time() - cpu):
+                self._device.use_threads(self._threads.count)
+            slots = self._scheduler.slots.total
+            self.tally.step(tokens, tokens - writers, writers, seconds, slots)
             for portion in portions:
-                self._advance(portion)
+                self._advance(portion, now)
 
-    def _advance(self, portion: Portion) -> None:
+    def _advance(self, portion: Portion, now: float) -> None:
         """The portion is computed: draw the next token where nothing is missing."""
         sequence = portion.sequence
         closes = portion.closes
         sequence.computed += portion.count
+        if sequence.marks:
+            self._cache.passed(sequence)
         if not closes:
             self._tell_progress(sequence, 0)
             return
-        token = self._device.draw(sequence).token
-        if self._device.ends(token):
-            self._end(sequence, Finished("stop", sequence.usage))
+        try:
+            drawn = self._device.draw(sequence)
+        except EngineError as error:
+            self._end(sequence, Failed(error))
             return
-        sequence.known.append(token)
-        if text := sequence.text.feed(self._device.piece(token)):
-            self._told.append((sequence.id, Text(text)))
-        if sequence.text.stopped:
-            self._end(sequence, Finished("stop", sequence.usage))
+        self._scheduler.charge_written(sequence)
+        self._time_token(sequence, now)
+        if self._device.ends(drawn.token) and not sequence.goes_on:
+            self._end(sequence, self._finished(sequence, "stop"))
+            return
+        sequence.known.append(drawn.token)
+        if drawn.logprob is not None:
+            sequence.logprobs.append(drawn.logprob)
+        self._tell_words(sequence, sequence.transcript.feed(self._device.piece(drawn.token)))
+        if sequence.transcript.stopped:
+            self._end(sequence, self._finished(sequence, "stop"))
         elif sequence.written >= sequence.room:
-            self._end(sequence, Finished("length", sequence.usage))
+            self._end(sequence, self._finished(sequence, "length"))
+
+    def _time_token(self, sequence: Sequence, now: float) -> None:
+        last = self._last_token.get(sequence.id)
+        self._last_token[sequence.id] = now
+        if last is None:
+            self.tally.first_token(now - sequence.arrived_at)
+        else:
+            self.tally.inter_token(now - last)
+
+    # ---- when something is wrong ------------------------------------------------------------
 
     def _make_room(self) -> None:
-        """Set one sequence back, so that the others go on in the next step."""
+        """Forget what idle lanes hold, or else set one sequence aside, so that the others go on
+        in the next step."""
+        if self._cache.empty_lanes():
+            return
         scheduler = self._scheduler
         victim = scheduler.victim()
         if len(scheduler.running) > 1:
-            self._device.keep(scheduler.set_back(victim), 0)
+            self._set_aside(victim)
+            self._crowded = True
         else:
-            self._end(victim, Finished("length", victim.usage))
+            self._end(victim, self._finished(victim, "length"))
 
     def _find_culprits(self, portions: list[Portion], result: int) -> None:
         """A step failed: compute each portion alone and fail only those that fail alone.
@@ -185,7 +268,7 @@ class DecodeLoop:
                 continue
             self._device.keep(slot, sequence.computed)
             if self._device.decode([portion]) == 0:
-                self._advance(portion)
+                self._advance(portion, time.monotonic())
             else:
                 failed += 1
                 error = Broken(
@@ -195,39 +278,82 @@ class DecodeLoop:
         if failed == len(portions):
             raise Broken(f"The engine computes nothing any more (llama_decode: {result}).")
 
-    def _end(self, sequence: Sequence, event: Finished | Failed) -> None:
-        """The last word to and about a sequence; its slot is free afterwards."""
-        reason: FinishReason | None = event.reason if isinstance(event, Finished) else None
-        if reason != "cancelled" and (rest := sequence.text.finish()):
-            self._told.append((sequence.id, Text(rest)))
-        self._told.append((sequence.id, event))
-        slot = self._scheduler.finish(sequence)
-        if slot is not None:
-            self._device.keep(slot, 0)
-        self._device.release(sequence)
-        with self._wake:
-            del self._sequences[sequence.id]
-        self._progress.pop(sequence.id, None)
-        if began := self._started.pop(sequence.id, None):
-            self._turn_s += 0.2 * (
-                (time.monotonic() - began) / self._scheduler.slots.total - self._turn_s
-            )
-
     def _fail_all(self, error: EngineError) -> None:
         with self._wake:
             left = list(self._sequences)
             self._sequences.clear()
         self._tell([*self._told, *((id_, Failed(error)) for id_ in left)])
 
-    def _tell_waiting(self) -> None:
-        for ahead, sequence in enumerate(self._scheduler.waiting, 1):
-            self._tell_progress(sequence, ahead)
+    # ---- the end of a sequence --------------------------------------------------------------
+
+    def _end_early(self, sequence: Sequence) -> None:
+        """It was cancelled, or its time is over."""
+        if sequence.cancelled:
+            self._end(sequence, Finished("cancelled", sequence.usage))
+        elif sequence.written:
+            self._end(sequence, self._finished(sequence, "length"))
+        else:
+            error = Overloaded("The time for this answer was over before it could begin.")
+            self._end(sequence, Failed(error))
+
+    @staticmethod
+    def _finished(sequence: Sequence, reason: FinishReason) -> Finished:
+        return Finished(reason, sequence.usage)
+
+    def _end(self, sequence: Sequence, event: Finished | Failed) -> None:
+        """The last word to and about a sequence; its slot is free afterwards."""
+        if isinstance(event, Failed) or event.reason != "cancelled":
+            self._tell_words(sequence, sequence.transcript.finish())
+        if isinstance(event, Finished) and event.reason == "stop" and sequence.transcript.called:
+            event = replace(event, reason="tool_calls")
+        self._told.append((sequence.id, event))
+        if sequence.slot is not None:
+            if isinstance(event, Failed):
+                self._cache.abandon(sequence)
+            else:
+                self._cache.vacate(sequence)
+            self._crowded = False
+        self._scheduler.finish(sequence)
+        self._device.release(sequence)
+        with self._wake:
+            del self._sequences[sequence.id]
+        self._progress.pop(sequence.id, None)
+        self._last_token.pop(sequence.id, None)
+        self._count(sequence, event)
+
+    def _count(self, sequence: Sequence, event: Finished | Failed) -> None:
+        seconds = time.monotonic() - sequence.arrived_at
+        usage = sequence.usage
+        reason = event.reason if isinstance(event, Finished) else "failed"
+        self.tally.finished(
+            reason, usage.prompt_tokens, usage.cached_tokens, usage.completion_tokens, seconds
+        )
+        if sequence.written:
+            self._turn_s += 0.2 * (seconds / self._scheduler.slots.total - self._turn_s)
+
+    # ---- telling ----------------------------------------------------------------------------
+
+    def _tell_words(self, sequence: Sequence, events: list[Event]) -> None:
+        for event in events:
+            if sequence.logprobs and isinstance(event, Text):
+                event = replace(event, logprobs=tuple(sequence.logprobs))
+                sequence.logprobs.clear()
+            self._told.append((sequence.id, event))
 
     def _tell_progress(self, sequence: Sequence, ahead: int) -> None:
         """Tell where the sequence stands unless it is known or words have come already."""
+        if sequence.written:
+            return
         progress = Progress(
             ahead, min(sequence.computed, sequence.prompt_tokens), sequence.prompt_tokens
         )
-        if not sequence.written and self._progress.get(sequence.id) != progress:
+        if self._progress.get(sequence.id) != progress:
             self._progress[sequence.id] = progress
             self._told.append((sequence.id, progress))
+
+    def _gauge(self) -> None:
+        scheduler, tally = self._scheduler, self.tally
+        tally.running, tally.waiting = len(scheduler.running), len(scheduler.waiting)
+        held = sum(sequence.computed for sequence in scheduler.running)
+        tally.kv_usage = held / (scheduler.slots.total * self._device.context)
+        tally.cache_bytes = self._cache.bytes

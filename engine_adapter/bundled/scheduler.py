@@ -1,18 +1,27 @@
-"""Who computes how much in the next step, and who waits. Pure bookkeeping, no llama.cpp.
+"""Who computes how much in the next step, who waits, who makes room. Pure bookkeeping.
 
 The one rule (as in vLLM's scheduler): there is no prefill and no decode phase. Every sequence has
-known and computed tokens; a step closes the gaps within a budget.
+known and computed tokens; a step closes the gaps within a budget. Users have equal shares, of
+lanes as of steps, inside a class of priority. Lanes themselves are given by ``cache.py``.
 """
 
 from __future__ import annotations
 
-import bisect
-import itertools
+from collections import Counter
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import TypeVar
 
 from engine_adapter.bundled.sequence import Sequence
+from engine_adapter.bundled.shares import READ, WRITTEN, Shares
 from engine_adapter.bundled.slots import Slots
 from engine_adapter.errors import Overloaded
+
+T = TypeVar("T")
+_Key = Callable[[Sequence], tuple[int, int, int]]
+
+AGED_S = 60.0  # after so long in line nobody is less urgent than priority 0
+EXPECTED = 64  # tokens written by each request in line, to say who comes after whom
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,76 +39,137 @@ class Portion:
 
 
 class Scheduler:
-    """Sequences in slots (``running``) and in line (``waiting``), in the order of their rank."""
+    """Sequences with a lane (``running``) and in line (``waiting``, who is next first)."""
 
     def __init__(self, *, slots: int, queue: int) -> None:
         self.slots = Slots(slots)
         self.queue = queue
         self.running: list[Sequence] = []
         self.waiting: list[Sequence] = []
-        self._arrivals = itertools.count()
-        self._crowded = False
+        self._shares = Shares()
+        self._arrivals = 0
+        self._steps = 0
 
-    @property
-    def writers(self) -> int:
-        """Running sequences that need one token computed to draw the next."""
-        return sum(sequence.gap == 1 for sequence in self.running)
+    # ---- coming and going -------------------------------------------------------------------
 
     def submit(self, sequence: Sequence) -> None:
         """Put a new sequence in line. Raises ``Overloaded`` when the line is full."""
         if len(self.waiting) >= self.queue + self.slots.free:
             raise Overloaded("The engine's waiting line is full.")
-        sequence.arrival = next(self._arrivals)
-        bisect.insort(self.waiting, sequence, key=lambda waiting: waiting.rank)
+        self._arrivals += 1
+        sequence.arrival = self._arrivals
+        self.waiting.append(sequence)
+        self._shares.join(sequence.user)
 
-    def plan(self, budget: int) -> list[Portion]:
-        """Admit who fits, then share out ``budget`` tokens: writers first, prompts what is left.
-
-        Prompts share evenly, and what a short one leaves goes to the others. ``budget`` must be
-        larger than the number of slots, or a prompt beside writers would never be read.
-        """
-        if budget <= self.slots.total:
-            raise ValueError(f"a budget of {budget} is too small for {self.slots.total} slots")
-        while self.waiting and self.slots.free and not self._crowded:
-            sequence = self.waiting.pop(0)
-            self.slots.take(sequence)
-            self.running.append(sequence)
-        portions = [Portion(s, s.computed, 1) for s in self.running if s.gap == 1]
-        left = budget - len(portions)
-        prompts = sorted((s for s in self.running if s.gap > 1), key=lambda s: (s.gap, s.rank))
-        for done, sequence in enumerate(prompts):
-            count = min(sequence.gap, left // (len(prompts) - done))
-            if count:
-                portions.append(Portion(sequence, sequence.computed, count))
-                left -= count
-        return portions
-
-    def finish(self, sequence: Sequence) -> int | None:
-        """Forget the sequence; return the slot it held, None where it was still in line."""
+    def admit(self, sequence: Sequence) -> None:
+        """The sequence, until now in line, has got a lane."""
         if sequence.slot is None:
-            self.waiting.remove(sequence)
-            return None
+            raise ValueError("only who has a lane runs")
+        self.waiting.remove(sequence)
+        self.running.append(sequence)
+        self._shares.charge(sequence.user, READ * sequence.gap)
+
+    def set_aside(self, sequence: Sequence) -> None:
+        """The sequence, until now running, has lost its lane and waits again."""
+        if sequence.slot is not None:
+            raise ValueError("who has a lane still runs")
         self.running.remove(sequence)
-        self._crowded = False
-        return self.slots.release(sequence)
+        self.waiting.append(sequence)
+
+    def finish(self, sequence: Sequence) -> None:
+        """Forget the sequence."""
+        (self.running if sequence in self.running else self.waiting).remove(sequence)
+        self._shares.leave(sequence.user)
+
+    def charge_written(self, sequence: Sequence) -> None:
+        """The sequence has drawn a token."""
+        self._shares.charge(sequence.user, WRITTEN)
+
+    # ---- the line ---------------------------------------------------------------------------
+
+    def order(self, now: float) -> None:
+        """Sort the line: by class, then whose user had least so far and has least before it in
+        line, then by arrival."""
+        spent: dict[str, float] = {}
+        tags: dict[int, float] = {}
+        for sequence in sorted(self.waiting, key=lambda s: (_urgency(s, now), s.arrival)):
+            user = sequence.user
+            tags[sequence.id] = spent.get(user, self._shares.spent(user))
+            cost = READ * sequence.gap + WRITTEN * min(sequence.room, EXPECTED)
+            spent[user] = tags[sequence.id] + cost
+        self.waiting.sort(key=lambda s: (_urgency(s, now), tags[s.id], s.arrival))
+
+    def displaced_by(self, newcomer: Sequence) -> Sequence | None:
+        """Whose lane ``newcomer`` may have though it is not free: somebody's of a later class,
+        or of a user who holds more than a fair share while the newcomer's holds less."""
+        held = Counter(sequence.user for sequence in self.running)
+        users = {sequence.user for sequence in self.running} | {newcomer.user}
+        share = max(1, self.slots.total // len(users))
+
+        def may_go(sequence: Sequence) -> bool:
+            if sequence.priority != newcomer.priority:
+                return sequence.priority > newcomer.priority
+            return held[sequence.user] > share > held[newcomer.user]
+
+        return max(filter(may_go, self.running), key=self._victim_key(held), default=None)
 
     def victim(self) -> Sequence:
-        """Whom to set back when memory is short: least urgent, latest come."""
-        return max(self.running, key=lambda sequence: sequence.rank)
+        """Whom to set aside when memory is short: least urgent, of who holds most, latest come."""
+        held = Counter(sequence.user for sequence in self.running)
+        return max(self.running, key=self._victim_key(held))
 
-    def set_back(self, sequence: Sequence) -> int:
-        """Return a running sequence to the line and the slot it held.
+    @staticmethod
+    def _victim_key(held: Counter[str]) -> _Key:
+        return lambda sequence: (sequence.priority, held[sequence.user], sequence.arrival)
 
-        Nobody is admitted until somebody finishes: the place that was missing would be missing
-        again. At least one sequence must go on running.
+    # ---- a step -----------------------------------------------------------------------------
+
+    def writers(self) -> list[Sequence]:
+        """Who draws a token in the next step.
+
+        Everybody with a gap of one; but while another user's prompt is being read, those whose
+        user writes more than a fair share take turns.
         """
-        if len(self.running) < 2:
-            raise ValueError("the only running sequence cannot be set back")
-        self.running.remove(sequence)
-        slot = self.slots.release(sequence)
-        bisect.insort(self.waiting, sequence, key=lambda waiting: waiting.rank)
-        self._crowded = True
-        return slot
+        writers = [sequence for sequence in self.running if sequence.gap == 1]
+        readers = {sequence.user for sequence in self.running if sequence.gap > 1}
+        count = Counter(sequence.user for sequence in writers)
+        share = max(1, self.slots.total // max(1, len(readers | count.keys())))
+        excess = {user for user in count if count[user] > share and readers - {user}}
+        if not excess:
+            return writers
+        turns: Counter[str] = Counter()
+        chosen = []
+        for sequence in sorted(writers, key=lambda s: s.served):
+            turns[sequence.user] += 1
+            if sequence.user not in excess or turns[sequence.user] <= share:
+                chosen.append(sequence)
+        return chosen
+
+    def plan(self, writers: list[Sequence], prompt_tokens: int) -> list[Portion]:
+        """The next step: each of ``writers`` one token, prompts ``prompt_tokens`` together.
+
+        The most urgent class reads first; in it users share evenly and so do one user's prompts,
+        and what a short one leaves goes to the others. No portion passes a mark.
+        """
+        self._steps += 1
+        portions = [Portion(sequence, sequence.computed, 1) for sequence in writers]
+        left = prompt_tokens
+        prompts = [sequence for sequence in self.running if sequence.gap > 1]
+        for priority in sorted({sequence.priority for sequence in prompts}):
+            by_user: dict[str, list[Sequence]] = {}
+            for sequence in prompts:
+                if sequence.priority == priority:
+                    by_user.setdefault(sequence.user, []).append(sequence)
+            wants = {user: sum(map(_portion, theirs)) for user, theirs in by_user.items()}
+            for user, quota in _share_out(left, wants):
+                sizes = {sequence: _portion(sequence) for sequence in by_user[user]}
+                for sequence, count in _share_out(quota, sizes):
+                    if count:
+                        portions.append(Portion(sequence, sequence.computed, count))
+                        left -= count
+        for portion in portions:
+            portion.sequence.served = self._steps
+        return portions
 
     def check_integrity(self) -> None:
         """Raise ``RuntimeError`` unless the books balance."""
@@ -108,3 +178,28 @@ class Scheduler:
             raise RuntimeError(f"{len(self.running)} run, {self.slots.free} slots are free")
         if any(sequence.slot is not None for sequence in self.waiting):
             raise RuntimeError("a waiting sequence holds a slot")
+        users = {sequence.user for sequence in [*self.running, *self.waiting]}
+        if len(users) != self._shares.users:
+            raise RuntimeError(f"{self._shares.users} users have shares, {len(users)} are here")
+
+
+def _urgency(sequence: Sequence, now: float) -> int:
+    aged = now - sequence.arrived_at > AGED_S
+    return min(sequence.priority, 0) if aged else sequence.priority
+
+
+def _portion(sequence: Sequence) -> int:
+    """What the sequence can read at most in one step."""
+    upto = sequence.marks[0] if sequence.marks else len(sequence.known)
+    return min(upto, len(sequence.known)) - sequence.computed
+
+
+def _share_out(total: int, wants: Mapping[T, int]) -> list[tuple[T, int]]:
+    """``total`` among those who want some: evenly, the modest first, so that what they leave
+    goes to the others."""
+    shares = []
+    for done, (who, wanted) in enumerate(sorted(wants.items(), key=lambda item: item[1])):
+        share = min(wanted, -(-total // (len(wants) - done)))
+        shares.append((who, share))
+        total -= share
+    return shares

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from engine_adapter.bundled.text import TextStream
+from engine_adapter.bundled.transcript import Transcript
 from engine_adapter.types import Sampling, TokenLogprob, Usage
 
 
@@ -21,7 +21,13 @@ class Sequence:
     """Known tokens, of which the first ``computed`` are in the slot's memory.
 
     ``known`` begins as the prompt and grows by each token drawn; at most ``room`` are drawn.
-    A sequence that was set back has computed nothing again and keeps everything it knows.
+    A sequence that was set aside has computed nothing and keeps everything it knows.
+
+    ``user`` is whose share it counts against. Cached states are shared inside ``domain``; the
+    first ``public`` tokens may come from and go to everybody. ``deadline`` is a monotonic time.
+    ``cached`` prompt tokens were taken from a state when it first got a slot. At ``marks`` its
+    state is wanted by others, so that a portion ends there; ``shared`` remembers how many tokens
+    it has in common with other sequences. ``served`` is the last step it took part in.
     """
 
     id: int
@@ -29,11 +35,21 @@ class Sequence:
     room: int
     sampling: Sampling = field(default_factory=Sampling)
     priority: int = 0
-    text: TextStream = field(default_factory=TextStream)
+    user: str = ""
+    domain: str = ""
+    public: int = 0
+    deadline: float = float("inf")
+    transcript: Transcript = field(default_factory=Transcript)
     arrival: int = 0
+    arrived_at: float = 0.0
     computed: int = 0
     slot: int | None = None
     cancelled: bool = False
+    cached: int | None = None
+    served: int = 0
+    marks: list[int] = field(default_factory=list)
+    shared: dict[int, int] = field(default_factory=dict)
+    logprobs: list[TokenLogprob] = field(default_factory=list)
     prompt_tokens: int = field(init=False)
 
     def __post_init__(self) -> None:
@@ -52,11 +68,16 @@ class Sequence:
         return len(self.known) - self.prompt_tokens
 
     @property
-    def rank(self) -> tuple[int, int]:
-        """Smaller goes first: priority, then arrival."""
-        return self.priority, self.arrival
+    def goes_on(self) -> bool:
+        """Whether a token that ends answers does not end this one. A bound form has an end."""
+        sampling = self.sampling
+        return sampling.ignore_eos and sampling.grammar is None and sampling.json_schema is None
 
     @property
     def usage(self) -> Usage:
-        """Tokens read and written so far."""
-        return Usage(prompt_tokens=self.prompt_tokens, completion_tokens=self.written)
+        """Tokens read, written and not computed again."""
+        return Usage(
+            prompt_tokens=self.prompt_tokens,
+            completion_tokens=self.written,
+            cached_tokens=self.cached or 0,
+        )

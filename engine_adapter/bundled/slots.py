@@ -13,7 +13,7 @@ class Slots:
 
     def __init__(self, total: int) -> None:
         self.total = total
-        self._free = list(range(total - 1, -1, -1))
+        self._free = dict.fromkeys(range(total))
         self._held: dict[int, Sequence] = {}
 
     @property
@@ -21,14 +21,23 @@ class Slots:
         """How many lanes nobody holds."""
         return len(self._free)
 
-    def take(self, sequence: Sequence) -> int:
-        """Give ``sequence`` a lane and return its number. There must be a free one."""
+    def each_free(self) -> list[int]:
+        """The free lanes, the one that was free for the longest time first."""
+        return list(self._free)
+
+    def is_free(self, slot: int) -> bool:
+        """Whether nobody holds this lane."""
+        return slot in self._free
+
+    def take(self, sequence: Sequence, slot: int) -> None:
+        """Give ``sequence`` this free lane."""
         if sequence.slot is not None:
             raise ValueError(f"sequence {sequence.id} holds slot {sequence.slot} already")
-        slot = self._free.pop()
+        if slot not in self._free:
+            raise ValueError(f"slot {slot} is not free")
+        del self._free[slot]
         self._held[slot] = sequence
         sequence.slot = slot
-        return slot
 
     def release(self, sequence: Sequence) -> int:
         """Take the lane back and return its number; nothing of the sequence is computed now."""
@@ -36,7 +45,7 @@ class Slots:
         if slot is None or self._held.get(slot) is not sequence:
             raise ValueError(f"sequence {sequence.id} does not hold slot {slot}")
         del self._held[slot]
-        self._free.append(slot)
+        self._free[slot] = None
         sequence.slot = None
         sequence.computed = 0
         return slot
@@ -45,9 +54,8 @@ class Slots:
         """Raise ``RuntimeError`` unless every lane is in the books exactly once."""
         free, held = set(self._free), set(self._held)
         if (
-            len(free) != len(self._free)
-            or free & held
+            free & held
             or free | held != set(range(self.total))
             or any(sequence.slot != slot for slot, sequence in self._held.items())
         ):
-            raise RuntimeError(f"slots out of balance: free {self._free}, held {sorted(held)}")
+            raise RuntimeError(f"slots out of balance: free {sorted(free)}, held {sorted(held)}")

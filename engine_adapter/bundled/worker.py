@@ -15,6 +15,7 @@ import threading
 from concurrent.futures import ThreadPoolExecutor
 
 from engine_adapter.bundled import prompt
+from engine_adapter.bundled.cache import StateCache
 from engine_adapter.bundled.child import tie_to_parent
 from engine_adapter.bundled.config import Loading, Settings
 from engine_adapter.bundled.frames import (
@@ -32,7 +33,8 @@ from engine_adapter.bundled.renderer import Renderer
 from engine_adapter.bundled.scheduler import Scheduler
 from engine_adapter.bundled.sequence import Sequence
 from engine_adapter.bundled.templates import CHATML, TemplateRefused
-from engine_adapter.bundled.text import TextStream
+from engine_adapter.bundled.threads import Threads
+from engine_adapter.bundled.transcript import Transcript
 from engine_adapter.errors import Broken, ContextTooLong, EngineError, Refused
 from engine_adapter.types import Failed, Request, Turn
 
@@ -53,10 +55,13 @@ class Worker:
         marker = self._vocabulary.marker
         self._renderer = Renderer(model.template or CHATML)
         self._prompter = prompt.Prompter(self._renderer, marker("bos"), marker("eos"))
+        scheduler = Scheduler(slots=settings.slots, queue=settings.queue)
         self.loop = DecodeLoop(
             lanes,
-            Scheduler(slots=settings.slots, queue=settings.queue),
+            scheduler,
+            StateCache(lanes, scheduler.slots, limit=settings.cache_mib << 20),
             Pace(target_s=settings.step_s, most=settings.batch_tokens),
+            Threads(settings.thread_count),
             self._tell_from_thread,
         )
         self._reading = ThreadPoolExecutor(1, "tokenise")
@@ -110,7 +115,9 @@ class Worker:
             room=min(room, sampling.max_tokens or room),
             sampling=sampling,
             priority=request.priority,
-            text=TextStream(sampling.stop),
+            user=request.user or request.cache_salt or "",
+            domain=request.cache_salt or "",
+            transcript=Transcript(stop=sampling.stop),
         )
         self._lanes.prepare(sequence)
         return sequence

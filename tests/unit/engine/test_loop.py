@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import struct
 from collections import defaultdict
 from collections.abc import Callable
 from collections.abc import Sequence as Many
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from engine_adapter.bundled.cache import StateCache
 from engine_adapter.bundled.loop import DecodeLoop, Told
 from engine_adapter.bundled.pace import Pace
 from engine_adapter.bundled.scheduler import Portion, Scheduler
 from engine_adapter.bundled.sequence import Drawn, Sequence
-from engine_adapter.bundled.text import TextStream
+from engine_adapter.bundled.threads import Threads
+from engine_adapter.bundled.transcript import Transcript
 from engine_adapter.errors import Broken, Overloaded
 from engine_adapter.types import Event, Failed, Finished, Progress, Text, Usage
 
@@ -27,6 +31,7 @@ class Paper:
     context enforces by ending the process."""
 
     context = 100
+    cuts = True
 
     def __init__(self, fails: Callable[[Many[Portion]], int] = lambda _: 0) -> None:
         self.lanes: dict[int, list[int]] = defaultdict(list)
@@ -66,6 +71,18 @@ class Paper:
     def keep(self, slot: int, count: int) -> None:
         del self.lanes[slot][count:]
 
+    def save(self, slot: int) -> memoryview:
+        lane = self.lanes[slot]
+        return memoryview(struct.pack(f"{len(lane)}i", *lane))
+
+    def load(self, slot: int, state: memoryview) -> bool:
+        assert not self.lanes[slot]
+        self.lanes[slot] = list(struct.unpack(f"{len(state) // 4}i", state))
+        return True
+
+    def use_threads(self, count: int) -> None:
+        self.threads = count
+
     def release(self, sequence: Sequence) -> None:
         self.released.append(sequence.id)
 
@@ -77,16 +94,24 @@ class Desk:
         self.device = device
         self.scheduler = Scheduler(slots=slots, queue=queue)
         self.told: dict[int, list[Event]] = defaultdict(list)
-        self.loop = DecodeLoop(device, self.scheduler, Pace(target_s=9, most=32), self.tell)
+        self.cache = StateCache(device, self.scheduler.slots, limit=1 << 20)
+        self.loop = DecodeLoop(
+            device, self.scheduler, self.cache, Pace(target_s=9, most=32), Threads(1), self.tell
+        )
 
     def tell(self, told: list[Told]) -> None:
         for id_, event in told:
             self.told[id_].append(event)
 
-    def submit(self, *prompts: int, room: int = 3, stop: tuple[str, ...] = ()) -> None:
+    def submit(self, *prompts: int, room: int = 3, stop: tuple[str, ...] = (), **more: Any) -> None:
+        """One request a prompt length; each is another user's and another domain's."""
         for id_, prompt in enumerate(prompts, len(self.told)):
             self.told[id_] = []
-            sequence = Sequence(id=id_, known=[1] * prompt, room=room, text=TextStream(stop))
+            fields: dict[str, Any] = {"user": f"u{id_}", "domain": f"d{id_}", **more}
+            transcript = Transcript(stop=stop)
+            sequence = Sequence(
+                id=id_, known=[1] * prompt, room=room, transcript=transcript, **fields
+            )
             try:
                 self.loop.submit(sequence)
             except Overloaded as full:
@@ -96,6 +121,7 @@ class Desk:
         for _ in range(steps):
             self.loop.step()
         self.scheduler.check_integrity()
+        self.cache.check_integrity()
 
     def text(self, id_: int) -> str:
         return "".join(event.text for event in self.told[id_] if isinstance(event, Text))
@@ -114,7 +140,7 @@ def test_sequences_are_computed_together_and_told_in_order() -> None:
         assert desk.text(id_) == "abc"
         assert desk.last(id_) == Finished("length", Usage(prompt, 3))
     assert sorted(desk.device.released) == [0, 1]
-    assert not any(desk.device.lanes.values())
+    assert desk.scheduler.slots.free == 2
 
 
 def test_a_stop_string_ends_the_answer() -> None:
@@ -236,4 +262,6 @@ def test_everybody_gets_one_last_word_whatever_happens(data: st.DataObject) -> N
         assert "abcde".startswith(desk.text(id_))
     assert max(device.sizes, default=0) <= 32
     assert desk.scheduler.slots.free == desk.scheduler.slots.total
-    assert not any(device.lanes.values())
+    assert sum(map(len, device.lanes.values())) == sum(
+        state.length for state in desk.cache._lanes.values()
+    )

@@ -6,24 +6,49 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine_adapter.bundled.pace import LEAST_PROMPT, Pace
-from engine_adapter.bundled.scheduler import Portion, Scheduler
+from engine_adapter.bundled.scheduler import AGED_S, Portion, Scheduler
 from engine_adapter.bundled.sequence import Sequence
 from engine_adapter.bundled.slots import Slots
 from engine_adapter.errors import Overloaded
 
 
-def sequence(number: int, prompt: int, *, room: int = 4, priority: int = 0) -> Sequence:
-    return Sequence(id=number, known=[1] * prompt, room=room, priority=priority)
+def sequence(
+    number: int, prompt: int, *, room: int = 4, priority: int = 0, user: str | None = None
+) -> Sequence:
+    user = f"user {number}" if user is None else user
+    return Sequence(id=number, known=[1] * prompt, room=room, priority=priority, user=user)
 
 
-def perform(portions: list[Portion]) -> None:
-    """What the loop does with a plan: all is computed, and who can writes a token."""
+def admit(scheduler: Scheduler, *, now: float = 0.0) -> None:
+    """Give free lanes to those whose turn it is, as the loop does."""
+    scheduler.order(now)
+    for waiting in list(scheduler.waiting)[: scheduler.slots.free]:
+        scheduler.slots.take(waiting, scheduler.slots.each_free()[0])
+        scheduler.admit(waiting)
+
+
+def set_aside(scheduler: Scheduler, victim: Sequence) -> None:
+    scheduler.slots.release(victim)
+    scheduler.set_aside(victim)
+
+
+def finish(scheduler: Scheduler, done: Sequence) -> None:
+    if done.slot is not None:
+        scheduler.slots.release(done)
+    scheduler.finish(done)
+
+
+def step(scheduler: Scheduler, prompt_tokens: int) -> list[Portion]:
+    """Plan and perform: all is computed, and who can writes a token."""
+    admit(scheduler)
+    portions = scheduler.plan(scheduler.writers(), prompt_tokens)
     for portion in portions:
         closes = portion.closes
         portion.sequence.computed += portion.count
         if closes:
             portion.sequence.known.append(1)
+            scheduler.charge_written(portion.sequence)
+    return portions
 
 
 def shares(portions: list[Portion]) -> dict[int, int]:
@@ -33,10 +58,10 @@ def shares(portions: list[Portion]) -> dict[int, int]:
 def test_writers_come_first_and_prompts_share_what_is_left() -> None:
     scheduler = Scheduler(slots=4, queue=9)
     scheduler.submit(sequence(0, 1))
-    perform(scheduler.plan(20))
+    step(scheduler, 0)
     for number, prompt in ((1, 100), (2, 5), (3, 100)):
         scheduler.submit(sequence(number, prompt))
-    assert shares(scheduler.plan(20)) == {0: 1, 2: 5, 1: 7, 3: 7}
+    assert shares(step(scheduler, 19)) == {0: 1, 2: 5, 1: 7, 3: 7}
 
 
 def test_a_long_prompt_is_read_in_portions_that_follow_each_other() -> None:
@@ -44,21 +69,114 @@ def test_a_long_prompt_is_read_in_portions_that_follow_each_other() -> None:
     scheduler.submit(sequence(0, 25))
     seen = []
     for _ in range(4):
-        portions = scheduler.plan(10)
-        seen += [(portion.start, portion.count, portion.closes) for portion in portions]
-        perform(portions)
-    assert seen == [(0, 10, False), (10, 10, False), (20, 5, True), (25, 1, True)]
+        portions = step(scheduler, 10)
+        seen += [(portion.start, portion.count) for portion in portions]
+    assert seen == [(0, 10), (10, 10), (20, 5), (25, 1)]
+
+
+def test_a_portion_ends_at_a_mark() -> None:
+    scheduler = Scheduler(slots=1, queue=9)
+    marked = sequence(0, 25)
+    scheduler.submit(marked)
+    admit(scheduler)
+    marked.marks = [12]
+    assert shares(step(scheduler, 20)) == {0: 12}
 
 
 def test_the_line_is_kept_by_priority_then_arrival() -> None:
     scheduler = Scheduler(slots=1, queue=9)
     scheduler.submit(sequence(0, 3))
-    scheduler.plan(9)
+    admit(scheduler)
     for number, priority in ((1, 5), (2, 0), (3, 5), (4, -1)):
         scheduler.submit(sequence(number, 3, priority=priority))
+    scheduler.order(0.0)
     assert [waiting.id for waiting in scheduler.waiting] == [4, 2, 1, 3]
-    scheduler.finish(scheduler.running[0])
-    assert shares(scheduler.plan(9)) == {4: 3}
+
+
+def test_nobody_is_put_off_for_ever() -> None:
+    scheduler = Scheduler(slots=1, queue=9)
+    old, new = sequence(0, 3, priority=5), sequence(1, 3)
+    new.arrived_at = AGED_S
+    for waiting in (old, new):
+        scheduler.submit(waiting)
+    scheduler.order(AGED_S)
+    assert scheduler.waiting == [new, old]
+    scheduler.order(AGED_S + 1)
+    assert scheduler.waiting == [old, new]
+
+
+def test_ten_requests_of_one_user_wait_as_one() -> None:
+    scheduler = Scheduler(slots=1, queue=20)
+    for number in range(10):
+        scheduler.submit(sequence(number, 3, user="many"))
+    for number in (10, 11):
+        scheduler.submit(sequence(number, 3))
+    scheduler.order(0.0)
+    assert [waiting.id for waiting in scheduler.waiting[:4]] == [0, 10, 11, 1]
+
+
+def test_who_was_served_less_is_next() -> None:
+    scheduler = Scheduler(slots=2, queue=9)
+    for number, user in enumerate("aab"):
+        scheduler.submit(sequence(number, 3, room=50, user=user))
+    admit(scheduler)
+    assert {running.user for running in scheduler.running} == {"a", "b"}
+    for _ in range(5):
+        step(scheduler, 9)
+    done = next(running for running in scheduler.running if running.user == "b")
+    scheduler.submit(sequence(3, 3, user="b"))
+    finish(scheduler, done)
+    scheduler.order(0.0)
+    assert [waiting.user for waiting in scheduler.waiting] == ["a", "b"]
+
+
+def test_who_comes_back_has_no_credit() -> None:
+    scheduler = Scheduler(slots=1, queue=9)
+    busy = sequence(0, 3, room=99, user="busy")
+    scheduler.submit(busy)
+    for _ in range(20):
+        step(scheduler, 9)
+    for number in range(1, 9):
+        scheduler.submit(sequence(number, 3, user="back"))
+    scheduler.submit(sequence(9, 3, user="busy"))
+    scheduler.order(0.0)
+    assert scheduler.waiting[1].user == "busy"
+
+
+def test_lanes_are_given_up_for_the_more_urgent_and_for_who_has_less() -> None:
+    scheduler = Scheduler(slots=4, queue=9)
+    for number in range(3):
+        scheduler.submit(sequence(number, 3, user="many"))
+    scheduler.submit(sequence(3, 3, priority=9))
+    admit(scheduler)
+    urgent, equal = sequence(10, 3, priority=1), sequence(11, 3, priority=9)
+    fair = sequence(12, 3, user="few")
+    more = sequence(13, 3, user="many")
+    displaced = [scheduler.displaced_by(newcomer) for newcomer in (urgent, equal, fair, more)]
+    assert [one.id if one else None for one in displaced] == [3, None, 3, 3]
+    finish(scheduler, scheduler.running[3])
+    scheduler.submit(sequence(4, 3, user="many"))
+    admit(scheduler)
+    gone = scheduler.displaced_by(fair)
+    assert gone is not None
+    assert gone.id == 4, "the latest of who has more than a half"
+    set_aside(scheduler, gone)
+    scheduler.submit(fair)
+    scheduler.slots.take(fair, scheduler.slots.each_free()[0])
+    scheduler.admit(fair)
+    assert scheduler.displaced_by(gone) is None
+
+
+def test_while_others_read_a_crowd_of_one_user_takes_turns_in_writing() -> None:
+    scheduler = Scheduler(slots=8, queue=9)
+    for number in range(6):
+        scheduler.submit(sequence(number, 1, room=50, user="many"))
+    step(scheduler, 0)
+    assert len(scheduler.writers()) == 6
+    scheduler.submit(sequence(6, 40))
+    served = [set(shares(step(scheduler, 10))) - {6} for _ in range(3)]
+    assert [len(turn) for turn in served] == [4, 4, 4]
+    assert served[0] | served[1] == set(range(6))
 
 
 def test_a_full_line_refuses() -> None:
@@ -67,38 +185,18 @@ def test_a_full_line_refuses() -> None:
         scheduler.submit(sequence(number, 3))
     with pytest.raises(Overloaded):
         scheduler.submit(sequence(3, 3))
-    scheduler.finish(scheduler.waiting[0])
+    finish(scheduler, scheduler.waiting[0])
     scheduler.submit(sequence(4, 3))
 
 
-def test_who_is_set_back_waits_until_somebody_finishes_and_keeps_what_it_wrote() -> None:
-    scheduler = Scheduler(slots=2, queue=9)
-    for number in range(2):
-        scheduler.submit(sequence(number, 3))
-    perform(scheduler.plan(9))
-    victim = scheduler.victim()
-    assert victim.id == 1
-    scheduler.set_back(victim)
-    assert (victim.slot, victim.computed, len(victim.known)) == (None, 0, 4)
-    assert shares(scheduler.plan(9)) == {0: 1}
-    scheduler.finish(scheduler.running[0])
-    assert shares(scheduler.plan(9)) == {1: 4}
-    with pytest.raises(ValueError, match="only running"):
-        scheduler.set_back(victim)
-    scheduler.check_integrity()
-
-
-def test_a_budget_that_would_starve_prompts_is_refused() -> None:
-    with pytest.raises(ValueError, match="too small"):
-        Scheduler(slots=4, queue=1).plan(4)
-
-
 def test_a_slot_is_held_once_and_released_by_its_holder() -> None:
-    slots = Slots(1)
+    slots = Slots(2)
     holder, stranger = sequence(0, 1), sequence(1, 1)
-    slots.take(holder)
+    slots.take(holder, 0)
     with pytest.raises(ValueError, match="holds slot"):
-        slots.take(holder)
+        slots.take(holder, 1)
+    with pytest.raises(ValueError, match="not free"):
+        slots.take(stranger, 0)
     stranger.slot = 0
     with pytest.raises(ValueError, match="does not hold"):
         slots.release(stranger)
@@ -110,13 +208,15 @@ def test_a_slot_is_held_once_and_released_by_its_holder() -> None:
 
 @given(st.data())
 def test_books_balance_and_nobody_starves(data: st.DataObject) -> None:
-    slots = data.draw(st.integers(1, 4))
-    scheduler = Scheduler(slots=slots, queue=6)
+    scheduler = Scheduler(slots=data.draw(st.integers(1, 4)), queue=6)
     count = 0
     for _ in range(data.draw(st.integers(1, 25))):
         for _ in range(data.draw(st.integers(0, 3))):
             new = sequence(
-                count, data.draw(st.integers(1, 40)), priority=data.draw(st.integers(-1, 1))
+                count,
+                data.draw(st.integers(1, 40)),
+                priority=data.draw(st.integers(-1, 1)),
+                user=data.draw(st.sampled_from("abc")),
             )
             count += 1
             try:
@@ -125,45 +225,35 @@ def test_books_balance_and_nobody_starves(data: st.DataObject) -> None:
                 assert len(scheduler.waiting) >= 6
         everyone = scheduler.running + scheduler.waiting
         if everyone and data.draw(st.booleans()):
-            scheduler.finish(data.draw(st.sampled_from(everyone)))
-        if len(scheduler.running) > 1 and data.draw(st.integers(0, 5)) == 0:
-            scheduler.set_back(scheduler.victim())
-        step(scheduler, data.draw(st.integers(slots + 1, 30)))
+            finish(scheduler, data.draw(st.sampled_from(everyone)))
+        if scheduler.waiting and not scheduler.slots.free:
+            gone = scheduler.displaced_by(scheduler.waiting[0])
+            if gone is not None:
+                set_aside(scheduler, gone)
+        check_step(scheduler, data.draw(st.integers(1, 30)))
     left = len(scheduler.running) + len(scheduler.waiting)
     for _ in range(left * 100):
-        step(scheduler, slots + 1)
+        check_step(scheduler, 1)
     assert not scheduler.running
     assert not scheduler.waiting
 
 
-def step(scheduler: Scheduler, budget: int) -> None:
+def check_step(scheduler: Scheduler, prompt_tokens: int) -> None:
+    admit(scheduler)
     gaps = {running.id: running.gap for running in scheduler.running}
-    portions = scheduler.plan(budget)
-    assert sum(portion.count for portion in portions) <= budget
-    assert len(shares(portions)) == len(portions)
-    assert all(0 < portion.count <= portion.sequence.gap for portion in portions)
-    assert {id_ for id_, gap in gaps.items() if gap == 1} <= set(shares(portions))
-    prompts = any(running.gap > 1 for running in scheduler.running)
-    assert prompts == any(portion.sequence.gap > 1 for portion in portions)
-    perform(portions)
+    readers = {running.user for running in scheduler.running if running.gap > 1}
+    portions = step(scheduler, prompt_tokens)
+    done = shares(portions)
+    assert len(done) == len(portions)
+    read = sum(count for id_, count in done.items() if gaps[id_] > 1)
+    assert read <= prompt_tokens
+    assert bool(readers) == bool(read)
+    assert all(0 < count <= gaps[id_] for id_, count in done.items())
+    if not readers:
+        assert set(done) == set(gaps)
+    writing = {running.user for running in scheduler.running if gaps[running.id] == 1}
+    assert {running.user for running in scheduler.running if running.id in done} >= writing
     for running in list(scheduler.running):
         if running.written >= running.room:
-            scheduler.finish(running)
+            finish(scheduler, running)
     scheduler.check_integrity()
-
-
-def test_the_pace_follows_the_cost_of_a_token() -> None:
-    pace = Pace(target_s=0.1, most=512)
-    first = pace.budget(writers=4)
-    for _ in range(40):
-        pace.observe(tokens=64, seconds=0.064)
-    assert pace.budget(writers=4) == 100
-    assert pace.budget(writers=0) == 400
-    for _ in range(40):
-        pace.observe(tokens=64, seconds=6.4)
-    assert pace.budget(writers=4) == 4 + LEAST_PROMPT
-    pace.observe(tokens=1, seconds=99)
-    for _ in range(40):
-        pace.observe(tokens=512, seconds=0.001)
-    assert pace.budget(writers=4) == 512
-    assert first <= 64
