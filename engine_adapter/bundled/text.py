@@ -7,6 +7,36 @@ from __future__ import annotations
 
 import codecs
 
+from engine_adapter.thinking import overlap
+
+
+class StopStrings:
+    """Ends a text before the stop string that is complete first, however it is cut."""
+
+    def __init__(self, stop: tuple[str, ...]) -> None:
+        self._stop = stop
+        self._held = ""
+        self.met = False
+
+    def feed(self, text: str) -> str:
+        """Take more text; return what cannot belong to a stop string any more."""
+        if not self._stop:
+            return text
+        self._held += text
+        found = [(at + len(stop), at) for stop in self._stop if (at := self._held.find(stop)) >= 0]
+        if found:
+            self.met = True
+            released, self._held = self._held[: min(found)[1]], ""
+            return released
+        cut = len(self._held) - max(overlap(self._held, stop) for stop in self._stop)
+        released, self._held = self._held[:cut], self._held[cut:]
+        return released
+
+    def release(self) -> str:
+        """What was held back; the text is interrupted or over."""
+        released, self._held = self._held, ""
+        return released
+
 
 class TextStream:
     """The text of one answer while it grows.
@@ -17,37 +47,18 @@ class TextStream:
     """
 
     def __init__(self, stop: tuple[str, ...] = ()) -> None:
-        self._stop = stop
+        self._stop = StopStrings(stop)
         self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
-        self._held = ""
-        self.stopped = False
+
+    @property
+    def stopped(self) -> bool:
+        """Whether a stop string ended the text."""
+        return self._stop.met
 
     def feed(self, piece: bytes) -> str:
         """Take the next bytes; return the text they release. After a stop it is always ''."""
-        if self.stopped:
-            return ""
-        text = self._decoder.decode(piece)
-        if not self._stop:
-            return text
-        self._held += text
-        found = [(at + len(stop), at) for stop in self._stop if (at := self._held.find(stop)) >= 0]
-        if found:
-            self.stopped = True
-            released, self._held = self._held[: min(found)[1]], ""
-            return released
-        keep = max(self._overlap(stop) for stop in self._stop)
-        cut = len(self._held) - keep
-        released, self._held = self._held[:cut], self._held[cut:]
-        return released
+        return "" if self.stopped else self._stop.feed(self._decoder.decode(piece))
 
     def finish(self) -> str:
         """The answer is over: return what was held back. A character cut in half is dropped."""
-        released, self._held = self._held, ""
-        return released
-
-    def _overlap(self, stop: str) -> int:
-        """Length of the longest end of the held text that begins ``stop``."""
-        for length in range(min(len(stop) - 1, len(self._held)), 0, -1):
-            if self._held.endswith(stop[:length]):
-                return length
-        return 0
+        return self._stop.release()

@@ -10,7 +10,7 @@ import pytest
 
 from engine_adapter.errors import Broken, ContextTooLong, Overloaded, Refused
 from engine_adapter.remote.answer import Answer
-from engine_adapter.remote.thinking import ThinkingTags
+from engine_adapter.thinking import ThinkingTags
 from engine_adapter.types import Event, Failed, Finished, Progress, Reasoning, Text, Usage
 from tests.unit.engine_remote.replay import GOLDEN
 
