@@ -15,7 +15,7 @@ from typing import Any
 
 from starlette.requests import ClientDisconnect
 from starlette.requests import Request as HttpRequest
-from starlette.responses import JSONResponse, Response
+from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from engine_adapter.bundled import replies
@@ -151,7 +151,7 @@ async def _whole(asked: Asked, events: Events) -> Response:
         whole.take(index, event)
         if whole.over:
             break
-    return JSONResponse(whole.as_json(_head(asked)))
+    return replies.of(whole.as_json(_head(asked)))
 
 
 async def _stream(asked: Asked, events: Events, line: _Line) -> Failed | None:

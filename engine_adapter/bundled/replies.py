@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 
 from starlette.requests import Request as HttpRequest
-from starlette.responses import JSONResponse, Response
+from starlette.responses import Response
 
-from engine_adapter.bundled.dialect import listing
-from engine_adapter.bundled.dialect.fields import BadRequest
+from engine_adapter.bundled.dialect import listing, told
+from engine_adapter.bundled.dialect.fields import BadRequest, Json
 from engine_adapter.engine import Engine
 from engine_adapter.errors import EngineError, Overloaded
 from engine_adapter.types import ModelKind
@@ -47,6 +47,11 @@ async def check_model(engine: Engine, name: str, kind: ModelKind) -> Response | 
     return None
 
 
+def of(value: Json, status: int = 200, headers: dict[str, str] | None = None) -> Response:
+    """A reply of JSON, whatever half characters an engine may have put in it."""
+    return Response(told.encoded(value), status, headers, "application/json")
+
+
 def unread(error: BadRequest | TooLarge) -> Response:
     """The reply to a body that cannot be read."""
     if isinstance(error, BadRequest):
@@ -65,7 +70,7 @@ def refused(
 ) -> Response:
     """The reply to a request that is at fault itself."""
     shape = listing.error(text, "invalid_request_error", code, param)
-    return JSONResponse(shape, status_code=status, headers=headers)
+    return of(shape, status, headers)
 
 
 def failed(error: EngineError) -> Response:
@@ -74,4 +79,4 @@ def failed(error: EngineError) -> Response:
     headers = {}
     if isinstance(error, Overloaded):
         headers["Retry-After"] = str(max(1, math.ceil(error.retry_after or 1)))
-    return JSONResponse(shape, status_code=status, headers=headers)
+    return of(shape, status, headers)

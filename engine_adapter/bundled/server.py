@@ -10,7 +10,7 @@ from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 from starlette.requests import Request as HttpRequest
-from starlette.responses import JSONResponse, Response
+from starlette.responses import Response
 from starlette.routing import Route
 
 from engine_adapter.bundled import replies
@@ -48,8 +48,8 @@ async def _health(request: HttpRequest) -> Response:
         await request.app.state.engine.health()
     except EngineError as error:
         body = listing.error(str(error), "unavailable_error", error.code)
-        return JSONResponse(body, status_code=503)
-    return JSONResponse({"status": "ok"})
+        return replies.of(body, 503)
+    return replies.of({"status": "ok"})
 
 
 async def _metrics(request: HttpRequest) -> Response:
@@ -65,7 +65,7 @@ async def _models(request: HttpRequest) -> Response:
     except EngineError as error:
         return replies.failed(error)
     data = [listing.model(card, request.app.state.created) for card in cards]
-    return JSONResponse({"object": "list", "data": data})
+    return replies.of({"object": "list", "data": data})
 
 
 async def _embeddings(request: HttpRequest) -> Response:
@@ -84,7 +84,7 @@ async def _embeddings(request: HttpRequest) -> Response:
         made = await engine.embed(asked.model, asked.texts)
     except EngineError as error:
         return replies.failed(error)
-    return JSONResponse(listing.embeddings(asked.model, made, as_base64=asked.base64))
+    return replies.of(listing.embeddings(asked.model, made, as_base64=asked.base64))
 
 
 async def _unknown_path(_: HttpRequest, error: Exception) -> Response:

@@ -56,7 +56,7 @@ def parse(body: bytes) -> Asked:
         value = fields.data.get(name)
         if not any(_same(value, one) for one in allowed):
             raise fields.refuse(name, "is not supported with this value.")
-    options = Fields(fields.data.get("stream_options") or {}, "stream_options")
+    options = fields.inner("stream_options")
     return Asked(
         _request(fields),
         choices=fields.whole("n", 1, MOST_CHOICES) or 1,

@@ -90,6 +90,11 @@ class Fields:
         path = self.path(name)
         return BadRequest(f"'{path}' {why}", path)
 
+    def inner(self, name: str) -> Fields:
+        """The object in a field; an empty one where it is absent."""
+        value = self.data.get(name)
+        return Fields({} if value is None else value, self.path(name))
+
     def flag(self, name: str) -> bool:
         """True or false, which is the same as absent."""
         value = self.data.get(name)

@@ -63,7 +63,7 @@ def _stop(value: object) -> tuple[str, ...]:
 
 
 def _biases(fields: Fields) -> tuple[tuple[int, float], ...]:
-    given = Fields(fields.data.get("logit_bias") or {}, "logit_bias").data
+    given = fields.inner("logit_bias").data
     if len(given) > MOST_BIASES:
         raise fields.refuse("logit_bias", f"must name at most {MOST_BIASES} tokens.")
     for token, bias in given.items():

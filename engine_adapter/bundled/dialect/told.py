@@ -31,6 +31,11 @@ def sse(value: Json) -> bytes:
     return _utf8(f"data: {_encode(value)}\n\n")
 
 
+def encoded(value: Json) -> bytes:
+    """A reply's body."""
+    return _utf8(_encode(value))
+
+
 def _utf8(text: str) -> bytes:
     try:
         return text.encode()
