@@ -171,10 +171,7 @@ class Tally:
 
 
 class Lives:
-    """One model's counts over all the workers it has had: they never go back.
-
-    What a worker counted after its last snapshot dies with it.
-    """
+    """Counts that never go back. What a worker counted after its last snapshot dies with it."""
 
     def __init__(self) -> None:
         self._past: Snapshot = Tally().snapshot()
@@ -187,7 +184,6 @@ class Lives:
     def end(self) -> None:
         """That worker is gone: what it counted stays, what it held does not."""
         self._past = self.total()
-        self._past["gauges"] = dict.fromkeys(GAUGES, 0)
         self._now = None
 
     def total(self) -> Snapshot:

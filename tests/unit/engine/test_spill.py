@@ -18,7 +18,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine_adapter.bundled.spill import CHUNK, MOST_WAITING, TAG, Spill, default_directory, sweep
+from engine_adapter.bundled.folder import default_directory, sweep
+from engine_adapter.bundled.spill import CHUNK, MOST_WAITING, TAG, Spill
 
 LARGE = 3 * CHUNK + 5
 MUCH = 1 << 30
