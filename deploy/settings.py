@@ -184,6 +184,7 @@ ENGINE_URL = env.url("KONAK_ENGINE_URL", schemes=("http", "https", "unix"))
 RUNNER_ANSWERS = env.integer("KONAK_RUNNER_ANSWERS", 128, at_least=1)
 MESSAGE_MAX_CHARS = env.integer("KONAK_MESSAGE_MAX_CHARS", 60_000, at_least=100)
 ANSWER_MAX_TOKENS = env.integer("KONAK_ANSWER_MAX_TOKENS", 2048, at_least=16)
+ANSWER_MAX_SECONDS = env.integer("KONAK_ANSWER_MAX_SECONDS", 900, at_least=10)
 # A body is at most the message in four-byte characters, percent-encoded, and a few fields.
 DATA_UPLOAD_MAX_MEMORY_SIZE = MESSAGE_MAX_CHARS * 12 + 65_536
 

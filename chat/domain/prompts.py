@@ -33,12 +33,15 @@ def build(generation: Generation) -> Prompt:
     turns = [Turn(_role(m), m.text) for m in before if m.text]
     if written:
         turns.append(Turn("assistant", written))
+    owner = str(answer.conversation.owner_id)
     request = Request(
         model=answer.language_model.name,
         turns=tuple(turns),
         sampling=Sampling(max_tokens=settings.ANSWER_MAX_TOKENS),
         continue_final=bool(written),
-        cache_salt=cache_domain(str(answer.conversation.owner_id), answer.language_model.name),
+        cache_salt=cache_domain(owner, answer.language_model.name),
+        user=share(owner),
+        deadline_s=settings.ANSWER_MAX_SECONDS,
     )
     return Prompt(request, seq=chunks[-1][0] if chunks else 0, has_text=bool(written))
 
@@ -48,6 +51,17 @@ def _role(message: Message) -> Role:
 
 
 def cache_domain(user_id: str, model: str) -> str:
-    """The domain inside which prefixes may be shared: a keyed hash, so it names nobody."""
-    key = hashlib.sha256(b"cache domain:" + settings.SECRET_KEY.encode()).digest()
-    return hmac.new(key, f"{user_id}\0{model}".encode(), hashlib.sha256).hexdigest()
+    """The domain inside which prefixes may be shared."""
+    return _sealed("cache domain", f"{user_id}\0{model}")
+
+
+def share(user_id: str) -> str:
+    """Whose share of an engine a request counts against: one for all a person's models, so that
+    many conversations weigh as one person."""
+    return _sealed("share", user_id)
+
+
+def _sealed(purpose: str, words: str) -> str:
+    """A hash with a key of its own for each purpose: it names nobody, and no two can be joined."""
+    key = hashlib.sha256(f"{purpose}:{settings.SECRET_KEY}".encode()).digest()
+    return hmac.new(key, words.encode(), hashlib.sha256).hexdigest()

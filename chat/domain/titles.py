@@ -7,13 +7,14 @@ from typing import Final
 from django.db import transaction
 
 from chat import events
-from chat.domain import tree
+from chat.domain import prompts, tree
 from chat.models import Conversation, Generation, Message
 from engine_adapter.types import Request, Sampling, Turn
 
 LENGTH: Final = 60
 _BACKGROUND: Final = 10
 _EXCERPT: Final = 600
+_DEADLINE_S: Final = 50.0  # a task names five, one after the other, and may run 300 s
 _INSTRUCTION: Final = (
     "Write a short title, at most six words, for the conversation below. "
     "Use the language of the conversation. Reply with the title only."
@@ -60,11 +61,16 @@ def build(conversation: Conversation) -> Request | None:
     excerpt = "\n".join(
         f"{speakers[Message.Role(m.role)]}: {tidy(m.text, length=_EXCERPT)}" for m in path
     )
+    owner = str(conversation.owner_id)
     return Request(
         model=conversation.language_model.name,
         turns=(Turn("system", _INSTRUCTION), Turn("user", excerpt)),
         sampling=Sampling(temperature=0.2, max_tokens=24, stop=("\n\n",)),
         priority=_BACKGROUND,
+        cache_salt=prompts.cache_domain(owner, conversation.language_model.name),
+        public_turns=1,
+        user=prompts.share(owner),
+        deadline_s=_DEADLINE_S,
     )
 
 
