@@ -10,6 +10,7 @@ import asyncio
 import contextlib
 import ipaddress
 import logging
+import resource
 import signal
 import socket
 import stat
@@ -21,12 +22,30 @@ from pathlib import Path
 import uvicorn
 from starlette.applications import Starlette
 
-from engine_adapter.bundled.config import Settings
+from engine_adapter.bundled.config import CACHE_TYPES, FLASH_ATTENTION, Settings
 from engine_adapter.bundled.host import BundledEngine
 from engine_adapter.bundled.server import create_app
 from engine_adapter.engine import Engine
 from engine_adapter.scripted import ScriptedEngine
 
+# A model's own file says what is different for it alone, whether it is pinned for one.
+HELP = {
+    "slots": "answers written at once by one model",
+    "context": "tokens of the longest prompt and answer together",
+    "threads": "threads of one model; one a core where it is not said",
+    "queue": "requests that may wait for a model",
+    "batch": "most tokens computed in one step",
+    "step_s": "seconds a step aims at while an answer is being written",
+    "deadline_s": "longest time for an answer, the line included, in seconds",
+    "cache_mib": "memory for the states of prompts that were read",
+    "cache_disk_mib": "as much more on disk, encrypted; 0 is none",
+    "kv_type": f"how keys and values are stored: {', '.join(CACHE_TYPES)}",
+    "flash_attention": ", ".join(FLASH_ATTENTION),
+    "gpu_layers": "layers that a build with a GPU puts there; -1 is all",
+    "idle_s": "seconds without a request after which a model is unloaded; 0 is never",
+    "spin": "how often an idle OpenMP thread looks before it sleeps",
+}
+MEMORY = "most memory of all models together; 0 is what the machine gives"
 DRAIN_S = 2  # for clients to take the last frames after SIGTERM
 
 
@@ -65,9 +84,12 @@ def _parser() -> argparse.ArgumentParser:
     serve.add_argument("--host", default="127.0.0.1")
     serve.add_argument("--port", type=int)
     serve.add_argument("--allow-remote", action="store_true", help="allow other machines to ask")
+    serve.add_argument("--memory-mib", type=int, default=0, metavar="N", help=MEMORY)
     for field in fields(Settings):
-        if field.name in {"slots", "context", "threads", "queue"}:
-            serve.add_argument(f"--{field.name}", type=int, default=field.default, metavar="N")
+        if field.name in HELP:
+            kind = {"str": str, "float": float}.get(str(field.type), int)
+            option, text = f"--{field.name.replace('_', '-')}", HELP[field.name]
+            serve.add_argument(option, type=kind, default=field.default, metavar="N", help=text)
     return parser
 
 
@@ -76,13 +98,10 @@ def _engine(options: argparse.Namespace) -> Engine:
         return ScriptedEngine.from_file(options.scripted)
     if not options.models.is_dir():
         raise CannotStart(f"There is no directory {options.models}.")
-    settings = Settings(
-        slots=options.slots,
-        context=options.context,
-        threads=options.threads,
-        queue=options.queue,
-    )
-    return BundledEngine(options.models, settings)
+    if options.memory_mib < 0:
+        raise CannotStart("--memory-mib must be 0 (no limit) or a number of MiB.")
+    settings = Settings(**{name: getattr(options, name) for name in HELP})
+    return BundledEngine(options.models, settings, options.memory_mib << 20 or None)
 
 
 def _listen(options: argparse.Namespace) -> socket.socket:
@@ -164,8 +183,19 @@ def _serve(engine: Engine, listener: socket.socket) -> None:
     )
     # uvicorn raises the signal again when it is done; there is still a socket file to remove.
     signal.signal(signal.SIGTERM, lambda *_: None)
-    with contextlib.suppress(KeyboardInterrupt):
-        asyncio.run(_Server(config, engine).serve(sockets=[listener]))
+    _allow_connections()
+    with (
+        contextlib.suppress(KeyboardInterrupt),
+        asyncio.Runner(loop_factory=config.get_loop_factory()) as runner,
+    ):
+        runner.run(_Server(config, engine).serve(sockets=[listener]))
+
+
+def _allow_connections() -> None:
+    """As many open files as the machine lets us have: each client is one."""
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    with contextlib.suppress(OSError, ValueError):
+        resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
 
 
 if __name__ == "__main__":

@@ -192,7 +192,7 @@ class ModelCard:
     ``name`` is what a Request says; ``context_length`` is in tokens for one request, ``None``
     where the engine does not tell; ``sha256`` is of the model file where it is known; ``state``
     is None where the engine does not tell (an ``available`` model is loaded when it is asked).
-    ``parent`` is the model that a LoRA adapter is laid over.
+    ``parent`` is the model that a LoRA adapter is laid over; ``reason`` why it is ``failed``.
     """
 
     name: str
@@ -204,6 +204,7 @@ class ModelCard:
     state: ModelState | None = None
     kind: ModelKind = "text"
     parent: str | None = None
+    reason: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,7 @@
 """The model files of a directory: which there are, what they tell, and their fingerprints.
 
-Reads headers only; loads nothing. A model's name is its file's, without suffix, in lower case.
+Reads headers and settings only; loads nothing. A model's name is its file's, without suffix, in
+lower case. A LoRA adapter is a model of its own, laid over its base.
 """
 
 from __future__ import annotations
@@ -8,10 +9,15 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import logging
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
-from engine_adapter.bundled.gguf import Damaged, Header, read_header
+from engine_adapter.bundled import fit, own_settings
+from engine_adapter.bundled.config import Loading, Settings
+from engine_adapter.bundled.gguf import Damaged
+from engine_adapter.bundled.header import Header, read_header
+from engine_adapter.bundled.own_settings import BadSettings, OwnSettings
+from engine_adapter.types import ModelKind
 
 log = logging.getLogger(__name__)
 
@@ -19,43 +25,77 @@ Stamp = tuple[int, int]  # size in bytes and time of the last change in ns
 
 
 @dataclass(slots=True, eq=False)
-class ModelFile:
-    """One file. ``header`` is None where it is ``refused`` for the reason given there."""
+class Weights:
+    """One GGUF file. ``header`` is None where it is ``refused`` for the reason given there."""
 
-    name: str
     path: Path
     stamp: Stamp
     header: Header | None
     refused: str | None
     sha256: str | None = None
 
+
+@dataclass(slots=True, eq=False)
+class ModelFile:
+    """One model: its ``weights``, its settings, and of an adapter the ``base`` under it.
+
+    ``refused`` says why it cannot be served; ``marks`` are the stamps of all its files.
+    """
+
+    name: str
+    weights: Weights
+    settings: Settings
+    kind: ModelKind = "text"
+    base: ModelFile | None = None
+    refused: str | None = None
+    marks: dict[Path, Stamp | None] = field(default_factory=dict)
+
     @property
     def changed(self) -> bool:
-        """Whether another file, or none, lies there now."""
-        try:
-            return _stamp(self.path) != self.stamp
-        except OSError:
-            return True
+        """Whether other files, or none, lie there now."""
+        return any(_stamp(path) != stamp for path, stamp in self.marks.items())
+
+    @property
+    def loading(self) -> Loading:
+        """What a worker must be told."""
+        if self.base is None:
+            return Loading(self.weights.path, self.settings, kind=self.kind)
+        under, over = self.base.weights.path, self.weights.path
+        return Loading(under, self.settings, adapter=over, kind=self.kind)
+
+    @property
+    def header(self) -> Header | None:
+        """Of the file that computes: an adapter's base; None of a refused model."""
+        return self.weights.header if self.base is None else self.base.weights.header
+
+    @property
+    def need(self) -> fit.Need:
+        """The memory it will take. Raises ``ValueError`` of a refused model."""
+        if self.header is None:
+            raise ValueError(f"{self.name} cannot be loaded")
+        over = None if self.base is None else self.weights.header
+        return fit.need(self.header, self.settings, self.kind, over)
 
 
 class Catalogue:
     """Follows the directory: each ``scan`` sees what came, changed and went since the last."""
 
-    def __init__(self, directory: Path) -> None:
+    def __init__(self, directory: Path, settings: Settings) -> None:
         self.directory = directory
+        self._settings = settings
+        self._weights: dict[Path, Weights] = {}
         self._files: dict[str, ModelFile] = {}
         self._scanning = asyncio.Lock()
-        self._hashing: dict[Stamp, asyncio.Task[None]] = {}
+        self._hashing: dict[tuple[Path, Stamp], asyncio.Task[None]] = {}
 
     async def scan(self) -> dict[str, ModelFile]:
-        """All model files by name, in the order of their names."""
+        """All models by name, in the order of their names."""
         async with self._scanning:
-            found = await asyncio.to_thread(self._look)
-            for name, file in found.items():
-                if file.header is not None and file.sha256 is None:
-                    self._hash(name, file)
-            self._files = found
-            return found
+            self._files = await asyncio.to_thread(self._look)
+            for weights in self._weights.values():
+                if weights.header is not None and weights.sha256 is None:
+                    self._hash(weights)
+            return self._files
 
     async def aclose(self) -> None:
         """Stop what is going on in the background."""
@@ -65,48 +105,113 @@ class Catalogue:
             await asyncio.wait(tasks)
 
     def _look(self) -> dict[str, ModelFile]:
+        seen: dict[Path, Weights] = {}
+        told: dict[str, OwnSettings] = {}
         found: dict[str, ModelFile] = {}
         for path in sorted(self.directory.glob("*.[gG][gG][uU][fF]")):
             name = path.stem.lower()
-            try:
-                stamp = _stamp(path)
-            except OSError:
-                continue  # gone since the directory was read
-            known = self._files.get(name)
-            if known is None or known.path != path or known.stamp != stamp:
-                known = _inspect(name, path, stamp)
-            found.setdefault(name, known)
+            if (stamp := _stamp(path)) is None or name in found:
+                continue  # gone since the directory was read, or the second of one name
+            known = self._weights.get(path)
+            seen[path] = known if known and known.stamp == stamp else _inspect(path, stamp)
+            notes = path.with_suffix(".toml")
+            marks = {path: stamp, notes: _stamp(notes)}
+            file = ModelFile(name, seen[path], self._settings, marks=marks)
+            found[name] = file
+            told[name] = self._furnish(file, notes)
+        for name, file in found.items():
+            if file.weights.header and file.weights.header.is_adapter and not file.refused:
+                _find_base(file, told[name].base, found)
+            self._say_once(file)
+        self._weights = seen
         return found
 
-    def _hash(self, name: str, file: ModelFile) -> None:
-        if file.stamp in self._hashing:
+    def _furnish(self, file: ModelFile, notes: Path) -> OwnSettings:
+        """Give a model its own settings and kind, or the reason why it has none."""
+        header = file.weights.header
+        if header is None:
+            file.refused = file.weights.refused
+            return OwnSettings(self._settings)
+        try:
+            own = own_settings.read(notes, self._settings)
+        except BadSettings as reason:
+            file.refused = f"The model {file.name} is not served: {reason}"
+            return OwnSettings(self._settings)
+        if own.base is not None and not header.is_adapter:
+            file.refused = (
+                f"The model {file.name} is not served: {notes.name} names a base, but"
+                f" {file.weights.path.name} is no adapter."
+            )
+        file.settings = own.settings
+        file.kind = own.kind or ("embeddings" if header.embeds else "text")
+        return own
+
+    def _say_once(self, file: ModelFile) -> None:
+        known = self._files.get(file.name)
+        if file.refused and (known is None or known.refused != file.refused):
+            log.warning("%s", file.refused)
+
+    def _hash(self, weights: Weights) -> None:
+        key = (weights.path, weights.stamp)
+        if key in self._hashing:
             return
 
         async def fingerprint() -> None:
             try:
-                file.sha256 = await asyncio.to_thread(_sha256, file.path)
+                weights.sha256 = await asyncio.to_thread(_sha256, weights.path)
             except OSError as error:
-                log.warning("no fingerprint of %s: %s", name, error)
+                log.warning("no fingerprint of %s: %s", weights.path.name, error)
             finally:
-                del self._hashing[file.stamp]
+                del self._hashing[key]
 
-        self._hashing[file.stamp] = asyncio.create_task(fingerprint())
+        self._hashing[key] = asyncio.create_task(fingerprint())
 
 
-def _stamp(path: Path) -> Stamp:
-    status = path.stat()
+def _find_base(file: ModelFile, named: str | None, found: dict[str, ModelFile]) -> None:
+    """The model an adapter belongs to: the one it names, else the only one that it can be."""
+    architecture = file.weights.header.architecture if file.weights.header else ""
+    can = [
+        other
+        for other in found.values()
+        if other.weights.header is not None
+        and not other.weights.header.is_adapter
+        and other.weights.header.architecture == architecture
+    ]
+    if named is not None:
+        can = [other for other in can if other.name == named]
+        reason = f"there is no model {named} of the architecture {architecture} for it"
+    else:
+        can = [other for other in can if other.kind == "text"]
+        names = ", ".join(other.name for other in can) or "none"
+        reason = (
+            f"its base is not clear (of the architecture {architecture} there is: {names});"
+            f' write base = "…" into {file.weights.path.stem}.toml'
+        )
+    if len(can) != 1:
+        file.refused = f"The adapter {file.name} is not served: {reason}."
+        return
+    [base] = can
+    file.base = base
+    file.marks |= {base.weights.path: base.weights.stamp}
+
+
+def _stamp(path: Path) -> Stamp | None:
+    """None where there is no file."""
+    try:
+        status = path.stat()
+    except OSError:
+        return None
     return status.st_size, status.st_mtime_ns
 
 
-def _inspect(name: str, path: Path, stamp: Stamp) -> ModelFile:
+def _inspect(path: Path, stamp: Stamp) -> Weights:
     try:
-        return ModelFile(name, path, stamp, read_header(path), None)
+        return Weights(path, stamp, read_header(path), None)
     except Damaged as damage:
         reason = f"The model file {path.name} is damaged or no model: {damage}"
     except OSError as error:
         reason = f"The model file {path.name} cannot be read: {error.strerror}"
-    log.warning("%s", reason)
-    return ModelFile(name, path, stamp, None, reason)
+    return Weights(path, stamp, None, reason)
 
 
 def _sha256(path: Path) -> str:

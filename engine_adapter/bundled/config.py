@@ -27,7 +27,7 @@ CACHE_TYPES = {
     "q5_1": CacheType(7, 24 / 32),
     "q4_0": CacheType(2, 18 / 32),
 }
-FLASH_ATTENTION = ("auto", "on", "off")
+FLASH_ATTENTION = {"auto": -1, "on": 1, "off": 0}  # llama.h: llama_flash_attn_type
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +85,7 @@ class Settings:
                 raise ValueError(f"{name} must lie between {least} and {most}, not {value}")
         for name, choice, known in (
             ("kv_type", self.kv_type, tuple(CACHE_TYPES)),
-            ("flash_attention", self.flash_attention, FLASH_ATTENTION),
+            ("flash_attention", self.flash_attention, tuple(FLASH_ATTENTION)),
         ):
             if choice not in known:
                 raise ValueError(f"{name} must be one of {', '.join(known)}, not {choice}")

@@ -1,7 +1,7 @@
-"""The header of a GGUF file, read with bounds in pure Python before llama.cpp sees the file.
+"""A GGUF file's head, read with bounds in pure Python before llama.cpp sees the file.
 
 The format is ggml/docs/gguf.md, versions 2 and 3, little-endian. Nothing is trusted: a count, a
-length or an offset that the file cannot hold ends in ``Damaged``.
+length or an offset that the file cannot hold ends in ``Damaged``. ``header.py`` makes sense of it.
 """
 
 from __future__ import annotations
@@ -16,20 +16,14 @@ MOST_TENSORS = 1 << 20
 MOST_DIMENSIONS = 4
 LONGEST_KEY = 1 << 16
 LONGEST_KEPT = 1 << 16  # of a string whose value is kept; longer ones are stepped over
+# Arrays are stepped over too, but for what some models tell layer by layer.
+KEPT_ARRAYS = (".attention.head_count", ".attention.head_count_kv", ".feed_forward_length")
+MOST_KEPT = 4096
 
 # value types: 8 is a string, 9 an array
 SCALARS = {0: "B", 1: "b", 2: "<H", 3: "<h", 4: "<I", 5: "<i", 6: "<f", 7: "?",
            10: "<Q", 11: "<q", 12: "<d"}  # fmt: skip
 STRING, ARRAY = 8, 9
-
-# general.file_type (llama.h: llama_ftype)
-QUANTIZATIONS = {
-    0: "F32", 1: "F16", 2: "Q4_0", 3: "Q4_1", 7: "Q8_0", 8: "Q5_0", 9: "Q5_1", 10: "Q2_K",
-    11: "Q3_K_S", 12: "Q3_K_M", 13: "Q3_K_L", 14: "Q4_K_S", 15: "Q4_K_M", 16: "Q5_K_S",
-    17: "Q5_K_M", 18: "Q6_K", 19: "IQ2_XXS", 20: "IQ2_XS", 21: "Q2_K_S", 22: "IQ3_XS",
-    23: "IQ3_XXS", 24: "IQ1_S", 25: "IQ4_NL", 26: "IQ3_S", 27: "IQ3_M", 28: "IQ2_S",
-    29: "IQ2_M", 30: "IQ4_XS", 31: "IQ1_M", 32: "BF16", 36: "TQ1_0", 37: "TQ2_0", 38: "MXFP4",
-}  # fmt: skip
 
 # ggml type: (elements, bytes) of a block; a type that is not here is checked by its offset alone
 BLOCKS = {
@@ -46,17 +40,22 @@ class Damaged(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Header:
-    """What a model file tells about itself; ``context_length`` is what it was trained for."""
+class Skipped:
+    """An array that was stepped over, and how many elements it has."""
 
-    architecture: str
-    context_length: int
-    name: str | None
-    quantization: str | None
+    length: int
+
+
+@dataclass(frozen=True, slots=True)
+class Contents:
+    """What the file tells by key, and the bytes from its first weight to its end."""
+
+    metadata: dict[str, object]
+    weights_bytes: int
     size_bytes: int
 
 
-def read_header(path: Path) -> Header:
+def read_contents(path: Path) -> Contents:
     """Read and check a file. Raises ``Damaged``, and ``OSError`` where it cannot be read."""
     with path.open("rb") as file:
         reader = _Reader(file, path.stat().st_size)
@@ -70,28 +69,13 @@ def read_header(path: Path) -> Header:
         metadata = dict(reader.entry() for _ in range(entries))
         if not tensors:
             raise Damaged("It holds no weights.")
-        reader.check_tensors(tensors, _whole(metadata.get("general.alignment", 32), 1 << 16))
-    return _header(metadata, reader.size)
+        begin = reader.check_tensors(tensors, _alignment(metadata.get("general.alignment", 32)))
+    return Contents(metadata, reader.size - begin, reader.size)
 
 
-def _header(metadata: dict[str, object], size: int) -> Header:
-    architecture = metadata.get("general.architecture")
-    if not isinstance(architecture, str) or not architecture:
-        raise Damaged("It does not tell its architecture.")
-    name = metadata.get("general.name")
-    file_type = metadata.get("general.file_type")
-    return Header(
-        architecture=architecture,
-        context_length=_whole(metadata.get(f"{architecture}.context_length"), 1 << 31),
-        name=name if isinstance(name, str) else None,
-        quantization=QUANTIZATIONS.get(file_type) if isinstance(file_type, int) else None,
-        size_bytes=size,
-    )
-
-
-def _whole(value: object, most: int) -> int:
-    if not isinstance(value, int) or isinstance(value, bool) or not 0 < value <= most:
-        raise Damaged("It does not tell its context length or alignment, or tells nonsense.")
+def _alignment(value: object) -> int:
+    if not isinstance(value, int) or isinstance(value, bool) or not 0 < value <= 1 << 16:
+        raise Damaged("It tells no sensible alignment.")
     return value
 
 
@@ -132,7 +116,7 @@ class _Reader:
         return self.take(length).decode("utf-8", "replace")
 
     def entry(self) -> tuple[str, object]:
-        """The next key with its value; arrays and long strings are stepped over."""
+        """The next key with its value; long strings and most arrays are stepped over."""
         key = self.string(LONGEST_KEY)
         if not key:
             raise Damaged("A metadata key is missing or far too long.")
@@ -140,12 +124,12 @@ class _Reader:
         if kind == STRING:
             return key, self.string(LONGEST_KEPT)
         if kind == ARRAY:
-            self._skip_array()
-            return key, None
+            return key, self._array(kept=key.endswith(KEPT_ARRAYS))
         return key, self.number(_form(kind))
 
-    def check_tensors(self, tensors: int, alignment: int) -> None:
-        """Read the list of tensors; raise ``Damaged`` unless the file holds all their data."""
+    def check_tensors(self, tensors: int, alignment: int) -> int:
+        """Read the list of tensors; return where their data begin. Raises ``Damaged`` unless the
+        file holds them all."""
         end = 0
         for _ in range(tensors):
             self.string(LONGEST_KEY)
@@ -162,6 +146,7 @@ class _Reader:
             raise Damaged(
                 f"It is cut short: {begin + end} bytes are announced, {self.size} are there."
             )
+        return begin
 
     def _spend(self, length: int) -> None:
         if length > self._left:
@@ -172,14 +157,17 @@ class _Reader:
         self._spend(length)
         self._file.seek(length, 1)
 
-    def _skip_array(self) -> None:
+    def _array(self, *, kept: bool) -> Skipped | tuple[int | float, ...]:
         kind = self.number("<I")
         length = self.count(self.size, "array elements")
         if kind == STRING:
             for _ in range(length):
                 self._skip(self.number("<Q"))
+        elif kept and length <= MOST_KEPT:
+            return tuple(self.number(_form(kind)) for _ in range(length))
         else:
             self._skip(length * struct.calcsize(_form(kind)))
+        return Skipped(length)
 
 
 def _form(kind: int) -> str:

@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
+import array
 import asyncio
+import base64
 import itertools
 import json
 import signal
 import socket
 import subprocess
+import sys
+from collections.abc import Sequence
 
 from engine_adapter.bundled.child import command, environment
 from engine_adapter.bundled.config import Loading
-from engine_adapter.bundled.frames import event_from_json, pack, receive, request_to_json
+from engine_adapter.bundled.frames import Frame, event_from_json, pack, receive, request_to_json
+from engine_adapter.bundled.tally import Lives
 from engine_adapter.errors import Broken
-from engine_adapter.types import Event, Failed, Finished, Request
+from engine_adapter.types import Embeddings, Event, Failed, Finished, Request
 
 END_S = 2.0
+MODULES = {"text": "worker", "embeddings": "embedding_worker"}
 
 
 class LoadRefused(Exception):
@@ -31,28 +37,37 @@ class WorkerDied(Exception):
 
 
 class WorkerProcess:
-    """Use ``load`` once, then ``ask`` and ``cancel``. ``died`` is set when the process is gone."""
+    """Use ``load`` once, then ``ask`` and ``cancel``, or ``embed``. ``died`` is set when the
+    process is gone; ``lives`` hears what it counts."""
 
-    def __init__(self, loading: Loading) -> None:
+    def __init__(self, loading: Loading, lives: Lives) -> None:
         self._loading = loading
+        self._lives = lives
         self.died = asyncio.Event()
         self.context = 0
         self._ids = itertools.count()
         self._queues: dict[int, asyncio.Queue[Event]] = {}
+        self._vectors: dict[int, asyncio.Future[Embeddings]] = {}
         self._process: subprocess.Popen[bytes] | None = None
         self._writer: asyncio.StreamWriter | None = None
         self._listener: asyncio.Task[None] | None = None
+
+    @property
+    def pid(self) -> int | None:
+        """The process, once it was started."""
+        return None if self._process is None else self._process.pid
 
     async def load(self) -> None:
         """Start the process and return when the model answers. Raises ``LoadRefused``,
         ``WorkerDied``."""
         ours, theirs = socket.socketpair()
         settings = self._loading.settings
+        module = MODULES[self._loading.kind]
         # Our own interpreter and module; in this thread, for the child ends with its starter.
         try:
             with theirs:
                 self._process = subprocess.Popen(  # noqa: S603, ASYNC220 - see above
-                    command("worker", str(theirs.fileno()), json.dumps(self._loading.as_json())),
+                    command(module, str(theirs.fileno()), json.dumps(self._loading.as_json())),
                     env=environment(GOMP_SPINCOUNT=str(settings.spin), GGML_NO_BACKTRACE="1"),
                     pass_fds=[theirs.fileno()],
                     stdin=subprocess.DEVNULL,
@@ -65,7 +80,7 @@ class WorkerProcess:
             frame = await receive(reader)
             if frame is None:
                 status = await self._wait()
-                raise WorkerDied(_how(status), -status if status < 0 else None)
+                raise WorkerDied(_how(status), _signal(status))
             if "refused" in frame:
                 raise LoadRefused(frame["refused"])
         except BaseException:
@@ -91,6 +106,19 @@ class WorkerProcess:
         if self._queues.pop(id_, None) is not None and self._writer is not None:
             self._writer.write(pack({"cancel": id_}))
 
+    async def embed(self, texts: Sequence[str]) -> Embeddings:
+        """The texts' vectors. Raises ``EngineError``."""
+        if self.died.is_set() or self._writer is None:
+            raise Broken("The engine's process for this model has ended.")
+        id_ = next(self._ids)
+        self._vectors[id_] = asyncio.get_running_loop().create_future()
+        self._writer.write(pack({"embed": id_, "texts": list(texts)}))
+        try:
+            return await self._vectors[id_]
+        finally:
+            if self._vectors.pop(id_).cancelled():
+                self._writer.write(pack({"cancel": id_}))
+
     async def aclose(self) -> None:
         """End the process; requests that run end with ``Failed``."""
         if self._writer is not None:
@@ -103,20 +131,35 @@ class WorkerProcess:
 
     async def _listen(self, reader: asyncio.StreamReader) -> None:
         while (frame := await receive(reader)) is not None:
-            for id_, data in frame["events"]:
-                if (queue := self._queues.get(id_)) is None:
-                    continue
-                event = event_from_json(data)
-                if isinstance(event, Finished | Failed):
-                    del self._queues[id_]
-                queue.put_nowait(event)
+            self._hear(frame)
         # Whoever waits is told before the process is buried.
         self._end("The engine's process for this model ended in the middle of the answer.")
+
+    def _hear(self, frame: Frame) -> None:
+        for id_, data in frame.get("events", ()):
+            if (queue := self._queues.get(id_)) is None:
+                continue
+            event = event_from_json(data)
+            if isinstance(event, Finished | Failed):
+                del self._queues[id_]
+            queue.put_nowait(event)
+        if "tally" in frame:
+            self._lives.tell(frame["tally"])
+        if (waiting := self._vectors.get(frame.get("embedded", -1))) and not waiting.done():
+            if "failed" in frame:
+                if isinstance(failed := event_from_json(frame["failed"]), Failed):
+                    waiting.set_exception(failed.error)
+            else:
+                waiting.set_result(Embeddings(_vectors(frame), frame["tokens"]))
 
     def _end(self, message: str) -> None:
         queues, self._queues = self._queues, {}
         for queue in queues.values():
             queue.put_nowait(Failed(Broken(message)))
+        for waiting in self._vectors.values():
+            if not waiting.done():
+                waiting.set_exception(Broken(message))
+        self._lives.end()
         if self._writer is not None:
             self._writer.close()
         self.died.set()
@@ -132,12 +175,26 @@ class WorkerProcess:
             process.kill()
             return await asyncio.to_thread(process.wait)
 
-    async def reap(self) -> str:
-        """After ``died``: how the process ended, for the log."""
-        return _how(await self._wait())
+    async def reap(self) -> tuple[str, int | None]:
+        """After ``died``: how the process ended in words, and by which signal."""
+        status = await self._wait()
+        return _how(status), _signal(status)
+
+
+def _signal(status: int) -> int | None:
+    return -status if status < 0 else None
 
 
 def _how(status: int) -> str:
     if status >= 0:
         return f"the process ended with status {status}"
     return f"the process was ended by {signal.Signals(-status).name}"
+
+
+def _vectors(frame: Frame) -> tuple[tuple[float, ...], ...]:
+    """The vectors of an ``embedded`` frame."""
+    width = frame["width"]
+    numbers = array.array("f", base64.b64decode(frame["vectors"]))
+    if sys.byteorder == "big":
+        numbers.byteswap()
+    return tuple(tuple(numbers[at : at + width]) for at in range(0, len(numbers), width))

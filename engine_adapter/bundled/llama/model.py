@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ctypes
+
 import llama_cpp.llama_cpp as C
 
 from engine_adapter.bundled.config import Loading
@@ -21,13 +23,39 @@ class Model:
         C.llama_backend_init()
         params = C.llama_model_default_params()
         params.use_extra_bufts = loading.repack
+        params.n_gpu_layers = loading.settings.gpu_layers
         self.handle = C.llama_model_load_from_file(str(loading.path).encode(), params)
         if not self.handle:
             raise ModelRefused(self.log.cause or "llama.cpp cannot read the file")
         self.vocabulary = Vocabulary(self.handle)
+        self._adapter = self._read_adapter(loading)
+
+    def _read_adapter(self, loading: Loading) -> C.llama_adapter_lora_p | None:
+        """Lives as long as the model. Of a damaged one llama.cpp says what is wrong."""
+        if loading.adapter is None:
+            return None
+        adapter = C.llama_adapter_lora_init(self.handle, str(loading.adapter).encode())
+        if not adapter:
+            cause = self.log.cause or "llama.cpp cannot read it"
+            raise ModelRefused(f"the adapter does not fit on {loading.path.name}: {cause}")
+        if C.llama_adapter_get_alora_n_invocation_tokens(adapter):
+            raise ModelRefused("an adapter that begins in mid-prompt (aLoRA) cannot be used")
+        return adapter
 
     def lay_adapter_over(self, context: C.llama_context_p) -> None:
         """Put the LoRA adapter of ``loading``, where there is one, over all that is computed."""
+        if self._adapter is None:
+            return
+        adapters = (C.llama_adapter_lora_p_ctypes * 1)(self._adapter)
+        scales = (ctypes.c_float * 1)(1.0)
+        if C.llama_set_adapters_lora(context, adapters, 1, scales) != 0:
+            raise ModelRefused("the adapter cannot be laid over the model")
+
+    def told(self, key: str) -> str | None:
+        """What the file tells under ``key``; None where it does not."""
+        buffer = ctypes.create_string_buffer(256)
+        length = C.llama_model_meta_val_str(self.handle, key.encode(), buffer, len(buffer))
+        return None if length < 0 else buffer.value.decode("utf-8", "replace")
 
     @property
     def trained_context(self) -> int:

@@ -1,0 +1,95 @@
+"""How much memory a model will take, from its header alone: before anything is loaded.
+
+Weights, keys and values are exact. Sliding windows are counted as full contexts (llama.cpp gives
+them full ones by default), recurrent layers beside attention as if each had both.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from engine_adapter.bundled.config import CACHE_TYPES, Settings
+from engine_adapter.bundled.header import ENCODERS, Header
+from engine_adapter.types import ModelKind
+
+# Measured with SmolLM2 (49,152 tokens): a worker with its template's process takes 100 MB before it
+# loads anything, the vocabulary 350 bytes a token.
+PROCESS_BYTES = 100_000_000
+VOCABULARY_BYTES_EACH = 350
+CELLS_PAD = 256  # llama.cpp rounds the cells of a sequence up to these
+
+
+@dataclass(frozen=True, slots=True)
+class Need:
+    """Bytes. ``weights`` may be shared with a worker that has mapped the same file; ``states``
+    are keys and values, ``buffers`` what computing takes, ``kept`` the prompts' states in RAM."""
+
+    weights: int
+    states: int
+    buffers: int
+    kept: int
+    answers: str
+
+    @property
+    def private(self) -> int:
+        """What no other process can share."""
+        return self.states + self.buffers + self.kept
+
+    @property
+    def total(self) -> int:
+        """All of it."""
+        return self.weights + self.private
+
+    def __str__(self) -> str:
+        parts = [
+            f"{gigabytes(self.weights)} weights",
+            f"{gigabytes(self.states)} memory for {self.answers}",
+            f"{gigabytes(self.buffers)} to compute",
+        ]
+        if self.kept:
+            parts.append(f"{gigabytes(self.kept)} for prompts that were read")
+        return f"{gigabytes(self.total)} ({', '.join(parts)})"
+
+
+def need(
+    header: Header, settings: Settings, kind: ModelKind = "text", adapter: Header | None = None
+) -> Need:
+    """What a worker takes that loads this model, with ``adapter`` laid over it."""
+    shape = header.shape
+    context = min(settings.context, header.context_length)
+    # An embedder computes whole texts and forgets them: there is no lane a slot.
+    room = settings.slots * context if kind == "text" else max(context, settings.batch_tokens)
+    cells = -(-room // CELLS_PAD) * CELLS_PAD
+    cell = sum(shape.kv_heads) * (shape.key_length + shape.value_length)
+    states = int(cells * cell * CACHE_TYPES[settings.kv_type].bytes_each)
+    states += 4 * settings.slots * len(shape.kv_heads) * shape.state
+    if header.architecture in ENCODERS:
+        states = 0
+    answers = f"{settings.slots} answer{'' if settings.slots == 1 else 's'}"
+    return Need(
+        weights=header.weights_bytes + (adapter.weights_bytes if adapter else 0),
+        states=states,
+        buffers=_buffers(header, settings, context, kind),
+        kept=settings.cache_mib << 20 if kind == "text" else 0,
+        answers=f"{answers if kind == 'text' else 'texts'} of {context:,} tokens",
+    )
+
+
+def _buffers(header: Header, settings: Settings, context: int, kind: ModelKind) -> int:
+    """An estimate: the widest part of llama.cpp's graph, and the rows of logits it writes twice.
+    For SmolLM2 in five settings it lies 2 % below to 36 % above the buffer that was allocated."""
+    shape, batch, outputs = header.shape, settings.batch_tokens, settings.slots
+    if kind == "embeddings":
+        batch = max(batch, context)
+        outputs = 0 if header.architecture in ENCODERS else batch // 2  # written once
+    numbers = batch * (6 * shape.embedding + 2 * shape.feed_forward)
+    numbers += 2 * outputs * shape.vocabulary
+    numbers += batch * context // 2  # the mask, in 16 bits
+    if settings.flash_attention == "off":
+        numbers += batch * context * shape.heads
+    return PROCESS_BYTES + VOCABULARY_BYTES_EACH * shape.vocabulary + 4 * numbers
+
+
+def gigabytes(count: int) -> str:
+    """For people: 4.7 GB, and below a tenth of one 92 MB."""
+    return f"{count / 1e9:.1f} GB" if count >= 95_000_000 else f"{count / 1e6:.0f} MB"

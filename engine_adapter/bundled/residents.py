@@ -1,0 +1,126 @@
+"""The models that are loaded: made room for, woken, unloaded when nobody needs them."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import defaultdict
+
+from engine_adapter.bundled.catalogue import Catalogue, ModelFile
+from engine_adapter.bundled.resident import Record, Resident
+from engine_adapter.bundled.room import Room
+from engine_adapter.errors import EngineError, Refused, Unreachable
+from engine_adapter.types import ModelKind
+
+log = logging.getLogger(__name__)
+
+LOOK_S = 1.0  # how often it is seen who is idle and what has changed
+
+
+class Residents:
+    """At most one worker a model. ``records`` outlive the workers."""
+
+    def __init__(self, catalogue: Catalogue, room: Room) -> None:
+        self.by_name: dict[str, Resident] = {}
+        self.records: defaultdict[str, Record] = defaultdict(Record)
+        self._catalogue = catalogue
+        self._room = room
+        self._moving = asyncio.Lock()
+        self._closed = False
+        self._keeper: asyncio.Task[None] | None = None
+
+    def start(self) -> None:
+        """Begin to look after them."""
+        self._keeper = asyncio.create_task(self._look_after())
+
+    async def wanted(self, name: str, kind: ModelKind | None = None) -> Resident:
+        """The model, being loaded if it was not. Raises ``EngineError`` for what cannot be, or is
+        of another kind.
+
+        Enter ``in_use`` at once: what nobody needs may be unloaded for another.
+        """
+        resident = self.by_name.get(name)
+        if resident is not None and resident.runs:
+            _check_kind(resident.file, kind)
+            return resident
+        async with self._moving:
+            files = await self._catalogue.scan()
+            if self._closed:
+                raise Unreachable("The engine was stopped.")
+            if (file := files.get(name)) is None:
+                raise Refused(f"There is no model named {name}.")
+            resident = self.by_name.get(name)
+            _check_kind(file if resident is None else resident.file, kind)
+            if resident is not None and not (resident.over and resident.file.changed):
+                return resident
+            if file.refused is not None:
+                raise Refused(file.refused)
+            if resident is not None:  # it gave up, and now there is something new to try
+                await self._unload(resident, "The model's file has changed.")
+            return await self._load(file)
+
+    async def aclose(self) -> None:
+        """Every worker ends."""
+        self._closed = True
+        if self._keeper is not None:
+            self._keeper.cancel()
+            await asyncio.wait({self._keeper})
+        await asyncio.gather(*(resident.aclose() for resident in self.by_name.values()))
+
+    async def _load(self, file: ModelFile) -> Resident:
+        """Start it, once others have made room. Raises ``EngineError`` where there is none."""
+        while True:
+            beside = [other for other in self.by_name.values() if not other.over]
+            leaver = await asyncio.to_thread(self._room.leaver, file, beside)
+            if leaver is None:
+                break
+            if not leaver.uses:  # somebody may have asked for it just now
+                log.info("%s makes room for %s", leaver.file.name, file.name)
+                await self._unload(leaver, "The model made room for another.")
+        resident = self.by_name[file.name] = Resident(file, self.records[file.name])
+        return resident
+
+    async def _unload(self, resident: Resident, reason: str) -> None:
+        del self.by_name[resident.file.name]
+        await resident.aclose(reason)
+
+    async def _look_after(self) -> None:
+        while True:
+            await asyncio.sleep(LOOK_S)
+            try:
+                async with self._moving:
+                    for resident in list(self.by_name.values()):
+                        await self._see_to(resident)
+            except Exception:  # it has to go on looking, whatever it was
+                log.exception("looking after the loaded models failed")
+
+    async def _see_to(self, resident: Resident) -> None:
+        if resident.uses or resident.over or not resident.runs:
+            return
+        name, settings = resident.file.name, resident.file.settings
+        if await asyncio.to_thread(lambda: resident.file.changed):
+            await self._renew(resident)
+        elif not settings.pinned and 0 < settings.idle_s <= resident.idle_s:
+            log.info("%s is unloaded: nobody asked for %.0f s", name, resident.idle_s)
+            await self._unload(resident, "The model was unloaded.")
+
+    async def _renew(self, resident: Resident) -> None:
+        """Its files have changed: load them, unless they are refused; then what runs goes on."""
+        name = resident.file.name
+        file = (await self._catalogue.scan()).get(name)
+        if resident.uses or (file is not None and file.refused is not None):
+            return
+        log.info("%s is %s", name, "gone" if file is None else "loaded anew: its files changed")
+        await self._unload(resident, "The model's files have changed.")
+        if file is not None:
+            try:
+                await self._load(file)
+            except EngineError as error:
+                log.error("%s", error)
+
+
+def _check_kind(file: ModelFile, kind: ModelKind | None) -> None:
+    if kind == "text" and file.kind == "embeddings":
+        raise Refused(f"The model {file.name} makes embeddings and writes no text.")
+    if kind == "embeddings" and file.kind == "text":
+        raise Refused(f"The model {file.name} writes text and makes no embeddings.")
