@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from engine_adapter.thinking import THINK, Tags
 
@@ -54,9 +54,14 @@ def of(template: str) -> Form:
     reasoning = None
     if "[/THINK]" in template:
         reasoning = Tags("[THINK]", "[/THINK]")
-    elif "</think>" in template:
+    elif THINK.open in template or THINK.close in template:
         reasoning = THINK
     return Form(reasoning, _calls(template))
+
+
+def forced(form: Form) -> Form:
+    """The form of an answer that must be a call: bare JSON where the model's own is unknown."""
+    return form if form.calls else replace(form, calls=LLAMA)
 
 
 def _calls(template: str) -> CallForm | None:

@@ -17,10 +17,11 @@ START_S = 20.0  # a cold interpreter on a busy machine
 
 
 class Renderer:
-    """Renders one template. A rendering that takes too long is ended with its process."""
+    """Renders one template, ``source``. A rendering that takes too long is ended with its
+    process."""
 
     def __init__(self, source: str) -> None:
-        self._source = source
+        self.source = source
         self._process: asyncio.subprocess.Process | None = None
         self._turn = asyncio.Lock()
 
@@ -49,7 +50,7 @@ class Renderer:
         self._process = process
         await self._exchange(process, None, START_S)
         try:
-            await self._ask({"source": self._source}, RENDER_S)
+            await self._ask({"source": self.source}, RENDER_S)
         except TemplateRefused:
             await self.aclose()
             raise
