@@ -55,6 +55,10 @@ class Overflow(Protocol):
         """Forget it."""
         ...
 
+    def lost(self) -> list[int]:
+        """What had to go since this was last asked."""
+        ...
+
 
 @dataclass(slots=True, eq=False)
 class State:
@@ -83,7 +87,7 @@ class StateCache:
         self._trees: dict[Domain, PrefixTree[State]] = {}
         self._lanes: dict[int, State] = {}  # what the free lanes hold
         self._memory: dict[State, None] = {}  # longest unused first
-        self._spilled: dict[State, None] = {}
+        self._spilled: dict[int, State] = {}  # by its key there
         self.bytes = 0
 
     # ---- lanes ------------------------------------------------------------------------------
@@ -251,7 +255,7 @@ class StateCache:
 
     def _read(self, state: State) -> memoryview | None:
         if state.data is None and self._overflow is not None:
-            self._spilled.pop(state, None)
+            self._spilled.pop(id(state), None)
             state.data = self._overflow.take(id(state))
             if state.data is not None:
                 self.bytes += _size(state)
@@ -282,7 +286,10 @@ class StateCache:
         self.bytes -= _size(state)
         del self._memory[state]
         state.data = None
-        self._spilled[state] = None
+        self._spilled[id(state)] = state
+        for key in self._overflow.lost():
+            if (gone := self._spilled.get(key)) is not None:
+                self._forget(gone)
         return True
 
     def _unlist(self, state: State) -> None:
@@ -292,7 +299,7 @@ class StateCache:
         if state in self._memory:
             del self._memory[state]
             self.bytes -= _size(state)
-        if self._spilled.pop(state, state) is None and self._overflow is not None:
+        if self._spilled.pop(id(state), None) is not None and self._overflow is not None:
             self._overflow.drop(id(state))
         if state.node is not None:
             tree = self._trees[state.domain]

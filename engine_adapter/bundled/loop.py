@@ -176,7 +176,7 @@ class DecodeLoop:
                 self._set_aside(displaced)
             self._cache.place(sequence)
             scheduler.admit(sequence)
-            if not sequence.written:
+            if not sequence.served:
                 self.tally.queried_prefix(sequence.prompt_tokens, sequence.cached or 0)
 
     def _set_aside(self, sequence: Sequence) -> None:

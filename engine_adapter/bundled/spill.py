@@ -69,6 +69,7 @@ class Spill:
         self._wake = threading.Condition()
         self._waiting: deque[_Entry] = deque()
         self._doomed: deque[str] = deque()
+        self._lost: list[int] = []
         self._closed = False
         self._writer = threading.Thread(target=self._work, name="spill", daemon=True)
         self._writer.start()
@@ -92,7 +93,9 @@ class Spill:
                 return False
             self._numbers += 1
             while self._bytes + entry.file_bytes > self._limit:
-                self._forget(next(iter(self._entries)))
+                oldest = next(iter(self._entries))
+                self._forget(oldest)
+                self._lost.append(oldest)
             self._entries[key] = entry
             self._bytes += entry.file_bytes
             self._waiting.append(entry)
@@ -115,6 +118,12 @@ class Spill:
             return None
         finally:
             self.drop(key)
+
+    def lost(self) -> list[int]:
+        """The keys that were given up without being asked for since this was last asked."""
+        with self._wake:
+            lost, self._lost = self._lost, []
+        return lost
 
     def drop(self, key: int) -> None:
         """Forget ``key``; nothing where it is not kept."""
@@ -170,6 +179,7 @@ class Spill:
             with self._wake:
                 if self._entries.get(entry.key) is entry:
                     self._forget(entry.key)
+                    self._lost.append(entry.key)
         with self._wake:
             entry.state = None
 

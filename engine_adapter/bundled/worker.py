@@ -7,17 +7,17 @@ host does.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import os
 import socket
 import sys
 import threading
-from concurrent.futures import ThreadPoolExecutor
 
-from engine_adapter.bundled import prompt
 from engine_adapter.bundled.cache import StateCache
 from engine_adapter.bundled.child import tie_to_parent
 from engine_adapter.bundled.config import Loading, Settings
+from engine_adapter.bundled.folder import default_directory
 from engine_adapter.bundled.frames import (
     Frame,
     event_to_json,
@@ -29,17 +29,15 @@ from engine_adapter.bundled.llama.context import Lanes
 from engine_adapter.bundled.llama.model import Model, ModelRefused
 from engine_adapter.bundled.loop import DecodeLoop, Told
 from engine_adapter.bundled.pace import Pace
-from engine_adapter.bundled.renderer import Renderer
+from engine_adapter.bundled.prepare import Preparer
 from engine_adapter.bundled.scheduler import Scheduler
-from engine_adapter.bundled.sequence import Sequence
-from engine_adapter.bundled.templates import CHATML, TemplateRefused
+from engine_adapter.bundled.spill import Spill
+from engine_adapter.bundled.templates import TemplateRefused
 from engine_adapter.bundled.threads import Threads
-from engine_adapter.bundled.transcript import Transcript
-from engine_adapter.errors import Broken, ContextTooLong, EngineError, Refused
-from engine_adapter.types import Failed, Request, Turn
+from engine_adapter.errors import Broken, EngineError
+from engine_adapter.types import Failed, Request
 
-# A first conversation, so that a template that cannot be used is found while loading.
-PROBE = (Turn("user", "a"), Turn("assistant", "b"), Turn("user", "c"))
+TALLY_S = 1.0
 
 
 class Worker:
@@ -48,28 +46,20 @@ class Worker:
     def __init__(
         self, settings: Settings, model: Model, lanes: Lanes, line: asyncio.StreamWriter
     ) -> None:
-        self._vocabulary = model.vocabulary
-        self._lanes = lanes
         self._line = line
         self._io = asyncio.get_running_loop()
-        marker = self._vocabulary.marker
-        self._renderer = Renderer(model.template or CHATML)
-        self._prompter = prompt.Prompter(self._renderer, marker("bos"), marker("eos"))
+        self.preparer = Preparer(settings, model, lanes)
+        self.spill = _open_spill(settings)
         scheduler = Scheduler(slots=settings.slots, queue=settings.queue)
         self.loop = DecodeLoop(
             lanes,
             scheduler,
-            StateCache(lanes, scheduler.slots, limit=settings.cache_mib << 20),
+            StateCache(lanes, scheduler.slots, limit=settings.cache_mib << 20, overflow=self.spill),
             Pace(target_s=settings.step_s, most=settings.batch_tokens),
             Threads(settings.thread_count),
             self._tell_from_thread,
         )
-        self._reading = ThreadPoolExecutor(1, "tokenise")
         self._asked: dict[int, asyncio.Task[None]] = {}
-
-    async def check(self) -> None:
-        """Raise ``TemplateRefused`` where the template cannot be used."""
-        await self._prompter.parts(PROBE, continue_final=False)
 
     def handle(self, frame: Frame) -> None:
         """Do what the host says."""
@@ -86,47 +76,37 @@ class Worker:
     async def _ask(self, id_: int, request: Request) -> None:
         try:
             self.loop.check_room()
-            self.loop.submit(await self._sequence(id_, request))
+            self.loop.submit(await self.preparer.sequence(id_, request))
         except EngineError as error:
             self._tell([(id_, Failed(error))])
         except Exception as error:  # whoever asked must hear of it, whatever it is
             self._tell([(id_, Failed(Broken(f"The prompt could not be prepared: {error!r}")))])
-
-    async def _sequence(self, id_: int, request: Request) -> Sequence:
-        """The request as tokens. Raises ``Refused``."""
-        try:
-            parts = await self._prompter.parts(request.turns, continue_final=request.continue_final)
-        except TemplateRefused as refusal:
-            raise Refused(f"The model's chat template refuses this: {refusal}.") from None
-        tokens = await asyncio.get_running_loop().run_in_executor(
-            self._reading, prompt.to_tokens, parts, self._vocabulary
-        )
-        room = self._lanes.context - len(tokens)
-        if room < 1 or not tokens:
-            raise ContextTooLong(
-                f"The prompt has {len(tokens)} tokens; the model reads {self._lanes.context}.",
-                prompt_tokens=len(tokens),
-                context_length=self._lanes.context,
-            )
-        sampling = request.sampling
-        sequence = Sequence(
-            id=id_,
-            known=tokens,
-            room=min(room, sampling.max_tokens or room),
-            sampling=sampling,
-            priority=request.priority,
-            user=request.user or request.cache_salt or "",
-            domain=request.cache_salt or "",
-            transcript=Transcript(stop=sampling.stop),
-        )
-        self._lanes.prepare(sequence)
-        return sequence
 
     def _tell_from_thread(self, told: list[Told]) -> None:
         self._io.call_soon_threadsafe(self._tell, told)
 
     def _tell(self, told: list[Told]) -> None:
         self._line.write(pack({"events": [[id_, event_to_json(event)] for id_, event in told]}))
+
+    async def keep_counting(self) -> None:
+        """Tell the host now and then what was counted, when it has changed."""
+        told = None
+        while True:
+            snapshot = self.loop.tally.snapshot()
+            if snapshot != told:
+                told = snapshot
+                self._line.write(pack({"tally": snapshot}))
+            await asyncio.sleep(TALLY_S)
+
+
+def _open_spill(settings: Settings) -> Spill | None:
+    if not settings.cache_disk_mib:
+        return None
+    try:
+        return Spill(default_directory(), settings.cache_disk_mib << 20)
+    except OSError as error:
+        print(f"states are not kept on disk: {error}", file=sys.stderr, flush=True)
+        return None
 
 
 async def serve(line: socket.socket, loading: Loading) -> int:
@@ -136,7 +116,7 @@ async def serve(line: socket.socket, loading: Loading) -> int:
         model = await asyncio.to_thread(Model, loading)
         lanes = await asyncio.to_thread(Lanes, model, loading.settings)
         worker = Worker(loading.settings, model, lanes, writer)
-        await worker.check()
+        await worker.preparer.check()
     except ModelRefused as refusal:
         writer.write(pack({"refused": f"llama.cpp refuses it: {refusal}"}))
         await writer.drain()
@@ -156,7 +136,19 @@ async def serve(line: socket.socket, loading: Loading) -> int:
             io.call_soon_threadsafe(over.set)
 
     threading.Thread(target=compute, name="decode", daemon=True).start()
-    ended = asyncio.create_task(over.wait())
+    counting = asyncio.create_task(worker.keep_counting())
+    try:
+        return await _work(reader, worker, asyncio.create_task(over.wait()))
+    finally:
+        counting.cancel()
+        with contextlib.suppress(ConnectionError):
+            await writer.drain()
+        if worker.spill is not None:
+            await asyncio.to_thread(worker.spill.close)
+
+
+async def _work(reader: asyncio.StreamReader, worker: Worker, ended: asyncio.Task[bool]) -> int:
+    """Do what the host says until it hangs up (0) or nothing can be computed any more (1)."""
     while not ended.done():
         frame = asyncio.create_task(receive(reader))
         await asyncio.wait({frame, ended}, return_when=asyncio.FIRST_COMPLETED)
@@ -164,7 +156,6 @@ async def serve(line: socket.socket, loading: Loading) -> int:
             if (message := frame.result()) is None:
                 return 0
             worker.handle(message)
-    await writer.drain()
     return 1
 
 

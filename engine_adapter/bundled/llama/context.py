@@ -67,7 +67,9 @@ class Lanes:
         self.prepare(probe)
         self.draw(probe)
         self.release(probe)
-        self.cuts = bool(C.llama_memory_seq_rm(self._memory, 0, 1, -1))
+        # With a sliding window, what lies before it is gone once the lane is longer.
+        whole = C.llama_model_n_swa(self._model.handle) == 0
+        self.cuts = whole and bool(C.llama_memory_seq_rm(self._memory, 0, 1, -1))
         self.keep(0, 0)
 
     # ---- see loop.Device -------------------------------------------------------------------
@@ -128,6 +130,13 @@ class Lanes:
     def use_threads(self, count: int) -> None:
         """See ``loop.Device``."""
         C.llama_set_n_threads(self._handle, count, count)
+
+    def close(self) -> None:
+        """Free the context; nothing may be asked of it afterwards."""
+        for sampler in self._samplers.values():
+            sampler.close()
+        self._samplers.clear()
+        C.llama_free(self._handle)
 
     def release(self, sequence: Sequence) -> None:
         """See ``loop.Device``."""
