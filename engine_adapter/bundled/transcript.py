@@ -9,7 +9,7 @@ import codecs
 from collections.abc import Iterable
 
 from engine_adapter.bundled.form import PLAIN, Form
-from engine_adapter.bundled.text import StopStrings
+from engine_adapter.bundled.stops import StopStrings
 from engine_adapter.bundled.toolcalls import ToolCalls
 from engine_adapter.thinking import ThinkingTags
 from engine_adapter.types import Event, Reasoning, Text, ToolCallPiece

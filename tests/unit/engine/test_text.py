@@ -8,15 +8,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine_adapter.bundled.text import TextStream
+from engine_adapter.bundled.transcript import Transcript
+from engine_adapter.types import Event, Text
 
 SEA = "Deniz 🌊 çok güzel, ığüşöç — 👩‍👩‍👧 e\u0301 $x$"
 
 
+def joined(events: list[Event]) -> str:
+    return "".join(event.text for event in events if isinstance(event, Text))
+
+
 def written(pieces: list[bytes], *stop: str) -> tuple[str, bool]:
-    stream = TextStream(stop)
-    shown = [stream.feed(piece) for piece in pieces]
-    return "".join(shown) + stream.finish(), stream.stopped
+    stream = Transcript(stop=stop)
+    shown = [joined(stream.feed(piece)) for piece in pieces]
+    return "".join(shown) + joined(stream.finish()), stream.stopped
 
 
 def cut(data: bytes, places: list[int]) -> list[bytes]:
@@ -32,9 +37,9 @@ def test_every_two_cuts_of_a_text_with_long_characters_give_the_text() -> None:
 
 
 def test_only_whole_characters_are_shown() -> None:
-    stream = TextStream()
+    stream = Transcript()
     wave = "🌊".encode()
-    assert [stream.feed(wave[at : at + 1]) for at in range(4)] == ["", "", "", "🌊"]
+    assert [stream.feed(wave[at : at + 1]) for at in range(4)] == [[], [], [], [Text("🌊")]]
 
 
 def test_a_character_cut_off_by_the_end_is_dropped() -> None:
@@ -69,18 +74,18 @@ def test_a_stop_string_ends_the_text_before_it_at_every_cut(
 
 
 def test_what_may_become_a_stop_string_is_held_back_and_released() -> None:
-    stream = TextStream(("</s>",))
-    assert stream.feed(b"yes</") == "yes"
-    assert stream.feed(b"b>") == "</b>"
-    assert stream.feed(b"<") == ""
-    assert stream.finish() == "<"
+    stream = Transcript(stop=("</s>",))
+    assert stream.feed(b"yes</") == [Text("yes")]
+    assert stream.feed(b"b>") == [Text("</b>")]
+    assert stream.feed(b"<") == []
+    assert stream.finish() == [Text("<")]
 
 
 def test_nothing_comes_after_a_stop() -> None:
-    stream = TextStream(("x",))
-    assert stream.feed(b"axb") == "a"
-    assert stream.feed(b"more") == ""
-    assert stream.finish() == ""
+    stream = Transcript(stop=("x",))
+    assert stream.feed(b"axb") == [Text("a")]
+    assert stream.feed(b"more") == []
+    assert stream.finish() == []
 
 
 @given(
