@@ -1,4 +1,4 @@
-# Sourced by up, test and translate: sets $python to one that is new enough, or says why not and exits.
+# Sourced by up, test, translate and bench: sets $python to one that is new enough, or says why not and exits.
 
 python=
 for candidate in python3.11 python3.12 python3.13 python3.14 python3; do

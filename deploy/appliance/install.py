@@ -16,6 +16,7 @@ PURPOSES = {
     "up": ("run.txt", "deploy.appliance"),
     "test": ("test.txt", "deploy.checking"),
     "translate": ("run.txt", "deploy.translating"),
+    "bench": ("run.txt", "tests.bench"),
 }
 
 
@@ -26,6 +27,8 @@ def main(arguments: Sequence[str]) -> int:
     environment = Environment(config.CHECKOUT, lock)
     os.umask(0o022)  # as root PostgreSQL runs as another user, from inside .venv
     signal.signal(signal.SIGTERM, signal.default_int_handler)
+    if purpose == "bench":
+        sys.stdout = sys.stderr  # what it prints is its result and nothing else
     try:
         if purpose == "up":
             rest = _asked(rest, installed=environment.is_installed())

@@ -1,0 +1,92 @@
+"""``python -m tests.bench engine``: what ``deploy/bench`` hands over to."""
+
+from __future__ import annotations
+
+import json
+import math
+import secrets
+import signal
+import sys
+from argparse import Namespace
+from collections.abc import Sequence
+
+import uvloop
+
+from tests.bench import command_line, machine, table
+from tests.bench.load import Load
+from tests.bench.measuring import Plan, Row, measure, tell
+from tests.bench.references import BareLoop, BatchedBench, Reference
+from tests.bench.servers import CannotMeasure, Setup, own_host
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Measure and print. 1 where something cannot be measured, 130 where it was interrupted."""
+    options = command_line.read(arguments)
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        loads = command_line.loads(options.loads, options.set)
+        plan = _plan(options)
+        facts = machine.facts()
+        rows = uvloop.run(_all(loads, plan))
+    except CannotMeasure as reason:
+        tell(f"{reason}")
+        return 1
+    except KeyboardInterrupt:
+        tell("Interrupted; every server that was started has ended.")
+        return 130
+    print(_json(rows, plan, facts) if options.json else table.render(rows, facts))
+    return 0
+
+
+def _plan(options: Namespace) -> Plan:
+    seed = secrets.randbits(32) if options.seed is None else options.seed
+    if options.url:
+        if options.against or options.limit or options.bare:
+            raise CannotMeasure("--url measures one server; leave out --against, --limit, --bare.")
+        return Plan(None, [], [], options.url, options.plain, options.runs, seed)
+    setup = Setup(
+        command_line.model(options.model),
+        options.threads,
+        serve=options.serve,
+        python=options.python,
+        library=options.library and options.library.resolve(),
+    )
+    references: list[Reference] = []
+    if options.limit:
+        references.append(BatchedBench(options.limit, setup))
+    if options.bare:
+        references.append(BareLoop(setup))
+    makers = [own_host, *command_line.peers(options.against)]
+    return Plan(setup, makers, references, None, options.plain, options.runs, seed)
+
+
+async def _all(loads: Sequence[Load], plan: Plan) -> list[Row]:
+    return [row for load in loads for row in await measure(load, plan)]
+
+
+def _json(rows: Sequence[Row], plan: Plan, facts: dict[str, object]) -> str:
+    setup = plan.setup
+    whole = table.as_json(
+        rows,
+        machine=facts,
+        versions=machine.versions(),
+        seed=plan.seed,
+        runs=plan.runs,
+        url=plan.url,
+        model=setup and setup.model.name,
+        threads=setup and setup.threads,
+    )
+    return json.dumps(_finite(whole), ensure_ascii=False, allow_nan=False)
+
+
+def _finite(value: object) -> object:
+    """The same with null where a first token never came: JSON has no infinity."""
+    if isinstance(value, dict):
+        return {key: _finite(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(item) for item in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,68 @@
+"""What machine it is, how busy it is, and what this process itself costs."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import os
+import platform
+import subprocess
+import time
+from pathlib import Path
+
+from tests.bench.client import Json
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+LOOK_S = 0.5
+QUIET = 0.9  # share of the processors' time that is idle on a quiet machine
+
+
+def facts() -> Json:
+    """The machine, for whoever reads the figures elsewhere."""
+    lines = Path("/proc/cpuinfo").read_text().splitlines()
+    models = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
+    memory = next(
+        line.split()[1]
+        for line in Path("/proc/meminfo").read_text().splitlines()
+        if line.startswith("MemTotal")
+    )
+    return {
+        "cpu": models[0] if models else platform.machine(),
+        "cores": len(os.sched_getaffinity(0)),
+        "memory_gib": round(int(memory) / 2**20, 1),
+        "system": platform.platform(),
+        "load_average": list(os.getloadavg()),
+    }
+
+
+def versions() -> Json:
+    """Of what is measured, and of what measures."""
+    git = ["git", "rev-parse", "--short", "HEAD"]
+    try:
+        done = subprocess.run(git, cwd=ROOT, capture_output=True, text=True, check=False)
+        commit = done.stdout.strip() or None
+    except OSError:
+        commit = None
+    return {
+        "konak": commit,
+        "python": platform.python_version(),
+        "llama_cpp_python": importlib.metadata.version("llama-cpp-python"),
+    }
+
+
+def idle() -> float:
+    """Share of the processors' time that nobody used, over half a second."""
+    before = _times()
+    time.sleep(LOOK_S)
+    after = _times()
+    spent = [b - a for a, b in zip(before, after, strict=True)]
+    return (spent[3] + spent[4]) / (sum(spent) or 1)  # idle and waiting for the disk
+
+
+def own_cpu() -> float:
+    """Seconds of processor time that this process has used, without those it started."""
+    return time.process_time()
+
+
+def _times() -> list[int]:
+    """user nice system idle iowait irq softirq steal, in ticks (proc(5))."""
+    return [int(part) for part in Path("/proc/stat").read_text().split("\n")[0].split()[1:9]]
