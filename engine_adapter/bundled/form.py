@@ -15,6 +15,7 @@ class CallForm:
     ``open`` begins a run of them and ``array`` follows it where they stand in an array; ``again``
     stands between two of a run and ``close`` ends it. ``bare``: an answer that begins with such
     an object is a call without ``open``. ``key`` is what the model calls the arguments.
+    ``named``: the object is the arguments alone, behind the name, perhaps an id, and ``ARGS``.
     """
 
     open: str
@@ -23,11 +24,14 @@ class CallForm:
     close: str = ""
     bare: bool = False
     key: str = "arguments"
+    named: bool = False
 
 
 HERMES = CallForm("<tool_call>", close="</tool_call>")
 LLAMA = CallForm("<|python_tag|>", again=";", bare=True, key="parameters")
 MISTRAL = CallForm("[TOOL_CALLS]", array="[", again=",", close="]")
+MISTRAL_NAMED = CallForm("[TOOL_CALLS]", named=True)
+CALL_ID, ARGS = "[CALL_ID]", "[ARGS]"
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +47,7 @@ class Form:
         words = [self.reasoning.open, self.reasoning.close] if self.reasoning else []
         if self.calls:
             words += [word for word in (self.calls.open, self.calls.close) if len(word) > 1]
+            words += [CALL_ID, ARGS] if self.calls.named else []
         return frozenset(words)
 
 
@@ -60,8 +65,9 @@ def of(template: str) -> Form:
 
 
 def forced(form: Form) -> Form:
-    """The form of an answer that must be a call: bare JSON where the model's own is unknown."""
-    return form if form.calls else replace(form, calls=LLAMA)
+    """The form of an answer that must be a call: bare JSON where the model's own is unknown or
+    no schema can choose between its names."""
+    return form if form.calls and not form.calls.named else replace(form, calls=LLAMA)
 
 
 def _calls(template: str) -> CallForm | None:
@@ -71,6 +77,6 @@ def _calls(template: str) -> CallForm | None:
         return HERMES
     if "<|start_header_id|>" in template and '"parameters": ' in template:
         return LLAMA
-    if "[TOOL_CALLS]" in template and "[ARGS]" not in template:
-        return MISTRAL
+    if MISTRAL.open in template:
+        return MISTRAL_NAMED if ARGS in template else MISTRAL
     return None

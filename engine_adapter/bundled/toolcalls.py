@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator
 from engine_adapter.bundled.call import Call
 from engine_adapter.bundled.form import CallForm
 from engine_adapter.bundled.jsonscan import NotJson
+from engine_adapter.bundled.named_call import NamedCall
 from engine_adapter.thinking import overlap
 from engine_adapter.types import Text, ToolCallPiece
 
@@ -29,7 +30,7 @@ class ToolCalls:
         self._form = form
         self._rest = ""  # not looked at yet
         self._held = ""  # looked at, and text again if this becomes no call
-        self._call = Call(strict=False)
+        self._call: Call | NamedCall = Call(strict=False)
         self._given = False
         self._index = 0  # of the call being read, or to be read next
         self._droppable: str | None = None
@@ -119,7 +120,8 @@ class ToolCalls:
             self._begin()
 
     def _begin(self) -> None:
-        self._call, self._given = Call(strict=False), False
+        self._call = NamedCall() if self._form.named else Call(strict=False)
+        self._given = False
         self._droppable, self._step = None, self._read
 
     def _bare(self) -> None:

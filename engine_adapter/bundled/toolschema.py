@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from engine_adapter.bundled.form import LLAMA, Form
+from engine_adapter.bundled.form import LLAMA, Form, forced
 from engine_adapter.errors import Refused
 from engine_adapter.types import Request, Tool
 
@@ -22,7 +22,7 @@ def schema_for(request: Request, form: Form) -> tuple[str, str, str] | None:
     tools = [tool for tool in request.tools if request.tool_name in (None, tool.name)]
     if not tools:
         raise Refused("A tool must be called, but there is no such tool in the request.")
-    shape = form.calls or LLAMA
+    shape = forced(form).calls or LLAMA
     if len(tools) == 1:
         schema = _call(tools[0], shape.key, "#")
     else:

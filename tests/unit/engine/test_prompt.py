@@ -169,6 +169,9 @@ def test_the_form_is_told_from_the_template() -> None:
     assert form.of(llama) == form.Form(None, form.LLAMA)
     assert form.of("[THINK][/THINK][TOOL_CALLS]").calls == form.MISTRAL
     assert form.of("[THINK][/THINK][TOOL_CALLS]").markers == {"[THINK]", "[/THINK]", "[TOOL_CALLS]"}
+    named = form.of("[TOOL_CALLS]{{ name }}[ARGS]")
+    assert named == form.Form(None, form.MISTRAL_NAMED)
+    assert named.markers == {"[TOOL_CALLS]", "[CALL_ID]", "[ARGS]"}
     assert form.of("content.split('</think>')").markers == {"<think>", "</think>"}
 
 

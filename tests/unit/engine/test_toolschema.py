@@ -7,7 +7,7 @@ import json
 import pytest
 
 from engine_adapter.bundled import form
-from engine_adapter.bundled.form import HERMES, LLAMA, MISTRAL, Form
+from engine_adapter.bundled.form import HERMES, LLAMA, MISTRAL, MISTRAL_NAMED, Form
 from engine_adapter.bundled.schemas import to_grammar
 from engine_adapter.bundled.toolschema import schema_for
 from engine_adapter.bundled.transcript import Transcript
@@ -28,7 +28,7 @@ def test_a_free_model_is_bound_by_nothing() -> None:
     assert schema_for(asked(TIME, choice="none"), Form(None, HERMES)) is None
 
 
-@pytest.mark.parametrize("calls", [HERMES, LLAMA, MISTRAL, None])
+@pytest.mark.parametrize("calls", [HERMES, LLAMA, MISTRAL, MISTRAL_NAMED, None])
 def test_what_the_schema_allows_is_read_back_as_the_call(calls: form.CallForm | None) -> None:
     bound = schema_for(asked(WEATHER, TIME, name="weather"), Form(None, calls))
     shape = form.forced(Form(None, calls))

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine_adapter.bundled.form import HERMES, LLAMA, MISTRAL, PLAIN, Form
+from engine_adapter.bundled.form import HERMES, LLAMA, MISTRAL, MISTRAL_NAMED, PLAIN, Form
 from engine_adapter.bundled.transcript import Transcript
 from engine_adapter.thinking import THINK, Tags
 from engine_adapter.types import Event, Reasoning, Text, ToolCallPiece
@@ -20,6 +20,7 @@ FORMS = {
     "hermes": Form(THINK, HERMES),
     "llama": Form(None, LLAMA),
     "mistral": Form(Tags("[THINK]", "[/THINK]"), MISTRAL),
+    "named": Form(None, MISTRAL_NAMED),
 }
 
 
@@ -81,6 +82,7 @@ def at_every_cut(text: str, form: Form, **more: Any) -> Told:
 
 
 CALL = '{"name": "find", "arguments": {"what": "deniz \\"🌊\\"", "n": [1, {}]}}'
+NONE, NONE_G = ["f", "{}"], ["g", "{}"]
 GIVEN = ["find", '{"what": "deniz \\"🌊\\"", "n": [1, {}]}']
 
 
@@ -121,6 +123,13 @@ GIVEN = ["find", '{"what": "deniz \\"🌊\\"", "n": [1, {}]}']
         ("mistral", f"[TOOL_CALLS][{CALL}", "", [GIVEN]),
         ("mistral", "[TOOL_CALLS] none", "[TOOL_CALLS] none", []),
         ("mistral", "[TOOL_CALLS] [", "[TOOL_CALLS] [", []),
+        ("named", "[TOOL_CALLS]f[ARGS]{} [TOOL_CALLS]g[CALL_ID]a1[ARGS] {}", "", [NONE, NONE_G]),
+        ("named", "[TOOL_CALLS]f[ARGS]{} So.", " So.", [["f", "{}"]]),
+        ("named", "[TOOL_CALLS]f g[ARGS]{}", "[TOOL_CALLS]f g[ARGS]{}", []),
+        ("named", '[TOOL_CALLS]f[ARGS]{"a" b', "b", [["f", '{"a" ']]),
+        ("named", "[TOOL_CALLS]f[ARGS][]", "[TOOL_CALLS]f[ARGS][]", []),
+        ("named", "[TOOL_CALLS]f[ARGS]", "[TOOL_CALLS]f[ARGS]", []),
+        ("named", "[TOOL_CALLS] [1, 2] ç", "[TOOL_CALLS] [1, 2] ç", []),
     ],
 )  # fmt: skip
 def test_calls_are_told_from_text(form: str, text: str, said: str, calls: list[list[str]]) -> None:
@@ -175,7 +184,8 @@ def test_plain_text_is_given_out_at_once() -> None:
 FRAGMENTS = st.sampled_from(
     [
         "<tool_call>", "</tool_call>", "<|python_tag|>", "[TOOL_CALLS]", "<think>", "</think>",
-        '{"name": "f", "arguments": ', '{"name": ', '"parameters": ', CALL, "{", "}", "[", "]", ",",
+        '{"name": "f", "arguments": ', '{"name": ', '"parameters": ', CALL, "{", "}", "[",
+        "]", ",", "[ARGS]",
         ";", ":", '"', "\\", "a", "1", "-", "true", "null", " ", "\n", "🌊", "END", "<",
         "\\u00e", "\ufeff",
     ]
@@ -239,7 +249,10 @@ def test_calls_come_back_as_they_were_written(
         (name, json.dumps(value, indent=indent, ensure_ascii=ascii_)) for name, value in calls
     ]
     objects = [f'{{"name": "{name}", "{shape.key}": {value}}}' for name, value in written]
-    if form == "mistral":
+    if form == "named":
+        written = [(name, f'{{"a": {value}}}') for name, value in written]
+        text = "\n".join(f"[TOOL_CALLS]{name}[ARGS]{value}" for name, value in written)
+    elif form == "mistral":
         text = f"[TOOL_CALLS][{', '.join(objects)}]" if objects else ""
     elif form == "llama":
         text = "; ".join(objects)
