@@ -10,7 +10,7 @@ from pathlib import Path
 
 from engine_adapter.bundled.catalogue import Catalogue, ModelFile
 from engine_adapter.bundled.config import Settings
-from engine_adapter.bundled.metrics import Measured
+from engine_adapter.bundled.metrics import Measured, render
 from engine_adapter.bundled.residents import Residents
 from engine_adapter.bundled.room import Room
 from engine_adapter.errors import EngineError, Unreachable
@@ -102,6 +102,10 @@ class BundledEngine:
             )
             for name, record in self._residents.records.items()
         }
+
+    def metrics(self) -> bytes:
+        """See ``Metered``."""
+        return render(self.measured())
 
     async def aclose(self) -> None:
         """See ``Engine``. Every worker ends."""

@@ -18,10 +18,10 @@ from engine_adapter.bundled.chat import Chat
 from engine_adapter.bundled.dialect import listing
 from engine_adapter.bundled.dialect.asked import parse_embeddings
 from engine_adapter.bundled.dialect.fields import BadRequest
+from engine_adapter.bundled.metrics import CONTENT_TYPE
 from engine_adapter.engine import Embedder, Engine, Metered
 from engine_adapter.errors import EngineError
 
-PROMETHEUS = "text/plain; version=0.0.4; charset=utf-8"
 Lifespan = Callable[[Starlette], AbstractAsyncContextManager[None]]
 
 
@@ -56,7 +56,7 @@ async def _metrics(request: HttpRequest) -> Response:
     engine = request.app.state.engine
     if not isinstance(engine, Metered):
         raise HTTPException(404)
-    return Response(engine.metrics(), media_type=PROMETHEUS)
+    return Response(engine.metrics(), media_type=CONTENT_TYPE)
 
 
 async def _models(request: HttpRequest) -> Response:
