@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from engine_adapter.thinking import overlap
 
 
@@ -9,13 +11,14 @@ class StopStrings:
     """Ends a text before the stop string that is complete first, however it is cut."""
 
     def __init__(self, stop: tuple[str, ...]) -> None:
-        self._stop = stop
+        self._stop = tuple(word for word in stop if word)
+        self._begins = re.compile("|".join(re.escape(word[0]) for word in self._stop))
         self._held = ""
         self.met = False
 
     def feed(self, text: str) -> str:
         """Take more text; return what cannot belong to a stop string any more."""
-        if not self._stop:
+        if not self._stop or not (self._held or self._begins.search(text)):
             return text
         self._held += text
         found = [(at + len(stop), at) for stop in self._stop if (at := self._held.find(stop)) >= 0]
