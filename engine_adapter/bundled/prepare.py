@@ -68,7 +68,7 @@ class Preparer:
                 prompt_tokens=len(tokens),
                 context_length=context,
             )
-        sampling, written = self._bound(request)
+        sampling, written = self._bound(request, thinking=prompt.thinking)
         sequence = Sequence(
             id=id_,
             known=tokens,
@@ -88,14 +88,23 @@ class Preparer:
         self._lanes.prepare(sequence)
         return sequence
 
-    def _bound(self, request: Request) -> tuple[Sampling, form.Form]:
-        """The sampling and the form of the answer; where a tool must be called, both are bound."""
-        call = schema_for(request, self._form)
-        if call is None:
-            return request.sampling, self._form
-        before, schema, after = call
-        grammar = to_grammar(schema, before, after)
-        return (
-            replace(request.sampling, grammar=grammar, json_schema=None),
-            form.forced(self._form),
-        )
+    def _bound(self, request: Request, *, thinking: bool) -> tuple[Sampling, form.Form]:
+        """The sampling and the form of the answer; where a tool must be called, both are bound.
+
+        What is bound has no room for reasoning: where the prompt has opened it, it is closed.
+        """
+        sampling, written = request.sampling, self._form
+        if request.continue_final and request.turns[-1].content:
+            written = replace(written, reasoning=None)  # an answer that was begun is past it
+        close = f"{written.reasoning.close}\n\n" if thinking and written.reasoning else ""
+        if call := schema_for(request, written):
+            before, schema, after = call
+            grammar = to_grammar(schema, close + before, after)
+            written = form.forced(written)
+        elif sampling.json_schema is not None:
+            grammar = to_grammar(sampling.json_schema, close)
+        elif sampling.grammar is not None:
+            return sampling, replace(written, reasoning=None)
+        else:
+            return sampling, written
+        return replace(sampling, grammar=grammar, json_schema=None), written

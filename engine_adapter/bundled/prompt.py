@@ -72,11 +72,6 @@ class Prompter:
         self._knows_calls = "tool_calls" in source
         self._short_ids = re.search(r"length\s*!=\s*9\b", source) is not None  # Mistral's
 
-    async def parts(self, turns: tuple[Turn, ...], *, continue_final: bool) -> list[Part]:
-        """The prompt of these turns in parts. Raises ``TemplateRefused``."""
-        request = Request("", turns, continue_final=continue_final)
-        return list((await self.prompt_for(request)).parts)
-
     async def prompt_for(self, request: Request) -> Prompt:
         """The request's prompt. Raises ``TemplateRefused``.
 
@@ -231,11 +226,6 @@ def tokens_of(prompt: Prompt, vocabulary: Vocabulary) -> tuple[list[int], int]:
         tokens.insert(0, first)
         shared += bool(shared)
     return tokens, shared
-
-
-def to_tokens(parts: list[Part], vocabulary: Vocabulary) -> list[int]:
-    """Tokens of a prompt without public parts."""
-    return tokens_of(Prompt(tuple(parts)), vocabulary)[0]
 
 
 def _tokenize(parts: tuple[Part, ...], vocabulary: Vocabulary) -> list[int]:
