@@ -38,8 +38,8 @@ class State:
 
 
 class Matcher:
-    """One text's way through ``grammar``. Everything may raise ``Broken``, when the grammar has
-    cost too much."""
+    """One text's way through ``grammar``; ``here`` is where it is. Everything may raise ``Broken``,
+    when the grammar has cost too much."""
 
     def __init__(self, grammar: Grammar) -> None:
         self._symbols = grammar.symbols
@@ -49,12 +49,12 @@ class Matcher:
         self._numbers: dict[Node, int] = {}
         self._states: dict[tuple[frozenset[int], Partial], State] = {}
         begin = [(start, 0) for start in grammar.starts[grammar.root]]
-        self._state = self._intern(self._close(begin), WHOLE)
+        self.here = self._intern(self._close(begin), WHOLE)
 
     @property
     def complete(self) -> bool:
         """Whether the text may end here."""
-        return 0 in self._state.nodes and not self._state.partial[0]
+        return 0 in self.here.nodes and not self.here.partial[0]
 
     def allows(self, piece: bytes) -> bool:
         """Whether the text may go on with these bytes; with none it may not."""
@@ -65,32 +65,33 @@ class Matcher:
         state = self._walk(piece)
         if state is None:
             raise Broken("The engine wrote what the grammar does not allow.")
-        self._state = state
+        self.here = state
         self._left += TOKEN_COST
+
+    def follow(self, state: State, byte: int) -> State | None:
+        """Where one byte leads from a state, None where it may not come next."""
+        if byte not in state.steps:
+            state.steps[byte] = self._step(state, byte)
+        return state.steps[byte]
 
     def openings(self) -> NDArray[np.bool_]:
         """For each byte whether it may come next. Some that may not are told to."""
         found = np.zeros(256, np.bool_)
-        if self._state.partial[0]:
+        if self.here.partial[0]:
             found[0x80:0xC0] = True
             return found
-        for node in self._state.nodes:
+        for node in self.here.nodes:
             for low, high in self._ranges(node):
                 self._pay(1)
                 found[_lead(low) : _lead(high) + 1] = True
         return found
 
     def _walk(self, piece: bytes) -> State | None:
-        state: State | None = self._state
+        state: State | None = self.here
         for byte in piece:
             if state is None:
                 return None
-            if byte in state.steps:
-                state = state.steps[byte]
-            else:
-                after = self._step(state, byte)
-                state.steps[byte] = after
-                state = after
+            state = state.steps[byte] if byte in state.steps else self.follow(state, byte)
         return state
 
     def _step(self, state: State, byte: int) -> State | None:

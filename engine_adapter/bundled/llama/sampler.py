@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import ctypes
 from collections import deque
-from collections.abc import Iterator
 from collections.abc import Sequence as Many
 
 import llama_cpp.llama_cpp as C
@@ -52,7 +51,8 @@ class Sampler:
         self._logprobs = sampling.logprobs
         self._matcher = _matcher(sampling)
         if self._matcher:
-            _ = vocabulary.openings, vocabulary.enders  # computed now, not between two steps
+            # Computed now and not between two steps.
+            _ = vocabulary.openings, vocabulary.enders, vocabulary.lexicon
         self._chain = Chain(vocabulary, sampling, defaults, prompt)
         self._recent = deque(prompt[-WINDOW:] if self._chain.looks_back else (), WINDOW)
 
@@ -75,8 +75,8 @@ class Sampler:
         pointer = C.llama_get_logits_ith(context, row)
         if not pointer:
             raise Broken("The engine computed no logits for this answer.")
-        row = self._row.from_address(ctypes.addressof(pointer.contents))
-        return np.frombuffer(memoryview(row), np.float32)
+        floats = self._row.from_address(ctypes.addressof(pointer.contents))
+        return np.frombuffer(memoryview(floats), np.float32)
 
     def _choose(self, logits: Logits) -> int:
         """Draw freely; only where that does not fit, look for what does."""
@@ -118,33 +118,68 @@ class Sampler:
     def _fitting(self, logits: Logits) -> Ids:
         """The same, of what fits. Where a grammar is at its end, an end is all that is left."""
         touched = self._touched()
+        found = [token for token in touched if self._fits(token)]
         need = (self._chain.reach or FREE_REACH) + len(touched)
-        found: list[int] = []
-        for token in self._by_rank(logits):
-            if self._fits(token):
-                found.append(token)
-                if len(found) == need:
-                    break
-        found += [token for token in touched if token not in found and self._fits(token)]
+        found += self._best_fitting(logits, need, set(touched))
         if not found and self._matcher and self._matcher.complete:
             found = list(self._vocabulary.enders)
         if not found:
             raise Broken("The grammar asks for what this model's tokens cannot write.")
         return np.array(found, np.int32)
 
-    def _by_rank(self, logits: Logits) -> Iterator[int]:
-        """Tokens that may fit, the best first."""
-        if self._matcher:
-            possible = np.append(self._matcher.openings(), False)[self._vocabulary.openings]
-            possible[list(self._vocabulary.enders)] = True
-            logits = np.where(possible, logits, np.float32(-np.inf))
-        done = 0
-        for count in (WINDOW, 1024, len(logits)):
-            ids = top(logits, count)
-            ids = ids[np.argsort(-logits[ids], kind="stable")]
-            ids = ids[logits[ids] > -np.inf]
-            yield from ids[done:].tolist()
-            done = len(ids)
+    def _best_fitting(self, logits: Logits, need: int, known: set[int]) -> list[int]:
+        """The best that fit and are not known: ``need`` of them, or all there are, or more.
+
+        Mostly they are near the top. Where few fit at all, these few are found from their texts.
+        Else everything that may fit by its first byte is tried in order.
+        """
+        found, tried = self._first_fitting(logits, need + WINDOW, need, known)
+        if len(found) == need:
+            return found
+        if (fitting := self._all_fitting()) is not None:
+            return [token for token in fitting if token not in known]
+        masked = self._masked(logits)
+        for count in (2048, len(logits)):
+            known = known | tried
+            more, tried = self._first_fitting(masked, count, need - len(found), known)
+            found += more
+            if len(found) == need:
+                break
+        return found
+
+    def _first_fitting(
+        self, logits: Logits, count: int, need: int, known: set[int]
+    ) -> tuple[list[int], set[int]]:
+        """Up to ``need`` that fit of the ``count`` best, and all that were tried."""
+        found: list[int] = []
+        tried: set[int] = set()
+        ids = top(logits, count)
+        for token in ids[np.argsort(-logits[ids], kind="stable")].tolist():
+            if token in known or logits[token] == -np.inf:
+                continue
+            tried.add(token)
+            if self._fits(token):
+                found.append(token)
+                if len(found) == need:
+                    break
+        return found, tried
+
+    def _all_fitting(self) -> list[int] | None:
+        """All that fit, or None where these are too many to be listed."""
+        if self._matcher is None:
+            return None
+        fitting = self._vocabulary.lexicon.fitting(self._matcher)
+        if fitting is None:
+            return None
+        return [*fitting, *filter(self._fits, self._vocabulary.enders)]
+
+    def _masked(self, logits: Logits) -> Logits:
+        if self._matcher is None:
+            return logits
+        possible = np.append(self._matcher.openings(), False)[self._vocabulary.openings]
+        possible[list(self._vocabulary.enders)] = True
+        masked: Logits = np.where(possible, logits, np.float32(-np.inf))
+        return masked
 
     def _told(self, logits: Logits, token: int, count: int) -> TokenLogprob:
         """What the model itself thought of the token, before anything was changed."""

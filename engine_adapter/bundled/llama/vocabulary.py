@@ -11,6 +11,8 @@ import llama_cpp.llama_cpp as C
 import numpy as np
 from numpy.typing import NDArray
 
+from engine_adapter.bundled.llama.lexicon import Lexicon
+
 
 class Vocabulary:
     """The vocabulary of a loaded model. ``handle`` is llama.cpp's own."""
@@ -36,6 +38,11 @@ class Vocabulary:
         """All tokens that end an answer."""
         asked, handle = C.llama_vocab_is_eog, self.handle
         return frozenset(token for token in range(self.size) if asked(handle, token))
+
+    @cached_property
+    def lexicon(self) -> Lexicon:
+        """The texts of all tokens in order. Takes some 4 µs a token."""
+        return Lexicon([self.piece(token) for token in range(self.size)])
 
     @cached_property
     def openings(self) -> NDArray[np.int16]:
