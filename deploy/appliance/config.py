@@ -14,13 +14,30 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from deploy.appliance.messages import text
+from deploy.appliance.messages import Refusal, text
 
 CHECKOUT = Path(__file__).resolve().parent.parent.parent
 # sockaddr_un holds 108 bytes with the closing zero; the longest name in the run directory is
 # "postgres/.s.PGSQL.5432.lock".
 SOCKET_PATH_BYTES = 107
 LONGEST_SOCKET_NAME = "postgres/.s.PGSQL.5432.lock"
+# Variable → the engine host's option and what it may be: a range or a choice, as the host has it.
+ENGINE_OPTIONS: dict[str, tuple[str, tuple[float, float] | tuple[str, ...]]] = {
+    "KONAK_ENGINE_SLOTS": ("--slots", (1, 256)),
+    "KONAK_ENGINE_CONTEXT": ("--context", (256, 1 << 20)),
+    "KONAK_ENGINE_THREADS": ("--threads", (1, 512)),
+    "KONAK_ENGINE_QUEUE": ("--queue", (1, 100_000)),
+    "KONAK_ENGINE_BATCH": ("--batch", (32, 8192)),
+    "KONAK_ENGINE_STEP_S": ("--step-s", (0.01, 10.0)),
+    "KONAK_ENGINE_DEADLINE_S": ("--deadline-s", (1.0, 86_400.0)),
+    "KONAK_ENGINE_CACHE_MIB": ("--cache-mib", (0, 1 << 22)),
+    "KONAK_ENGINE_CACHE_DISK_MIB": ("--cache-disk-mib", (0, 1 << 24)),
+    "KONAK_ENGINE_KV_TYPE": ("--kv-type", ("f16", "bf16", "q8_0", "q5_1", "q4_0")),
+    "KONAK_ENGINE_FLASH_ATTENTION": ("--flash-attention", ("auto", "on", "off")),
+    "KONAK_ENGINE_GPU_LAYERS": ("--gpu-layers", (-1, 1000)),
+    "KONAK_ENGINE_IDLE_S": ("--idle-s", (0.0, float(1 << 31))),
+    "KONAK_ENGINE_MEMORY_MIB": ("--memory-mib", (0, 1 << 30)),
+}
 
 
 @dataclass(frozen=True)
@@ -35,6 +52,7 @@ class Configuration:
     database_url: str | None
     valkey_url: str | None
     engine_url: str | None
+    engine_options: tuple[str, ...] = ()
 
     @property
     def run(self) -> Path:
@@ -68,7 +86,8 @@ class Configuration:
 
 
 def read(arguments: Sequence[str], environment: Mapping[str, str]) -> Configuration:
-    """Read the command line; a wrong one ends the program with a sentence and code 2."""
+    """Read the command line; a wrong one ends the program with a sentence and code 2. Raises
+    ``Refusal`` where the environment holds a wrong value."""
     default_data = environment.get("KONAK_DATA") or str(CHECKOUT / "var")
     parser = argparse.ArgumentParser(prog="deploy/up", description=text("help"))
     parser.add_argument("--host", default="127.0.0.1", help=text("help_host", value="127.0.0.1"))
@@ -89,7 +108,30 @@ def read(arguments: Sequence[str], environment: Mapping[str, str]) -> Configurat
         database_url=_external(environment, "KONAK_DATABASE_URL"),
         valkey_url=_external(environment, "KONAK_VALKEY_URL"),
         engine_url=_external(environment, "KONAK_ENGINE_URL"),
+        engine_options=tuple(
+            part
+            for name, (option, allowed) in ENGINE_OPTIONS.items()
+            if (value := environment.get(name))
+            for part in (option, _allowed(name, value.strip(), allowed))
+        ),
     )
+
+
+def _allowed(name: str, value: str, allowed: tuple[float, float] | tuple[str, ...]) -> str:
+    first, last = allowed[0], allowed[-1]
+    if isinstance(first, str) or isinstance(last, str):
+        if value not in allowed:
+            raise Refusal(
+                "not_a_choice", name=name, choices=", ".join(map(str, allowed)), value=value
+            )
+        return value
+    try:
+        fits = first <= (int(value) if isinstance(first, int) else float(value)) <= last
+    except ValueError:
+        fits = False
+    if not fits:
+        raise Refusal("not_a_number", name=name, least=first, most=last, value=value)
+    return value
 
 
 def _external(environment: Mapping[str, str], name: str) -> str | None:

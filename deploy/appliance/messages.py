@@ -30,6 +30,24 @@ TEXTS: dict[str, tuple[str, str]] = {
         "Kilitli paketler .venv içine kuruluyor. Biri, llama-cpp-python, bu makine için "
         "derlenir: ilk seferde 6-10 dakika sürer.",
     ),
+    "building_cuda": (
+        "nvcc is here: llama-cpp-python is built for this machine's NVIDIA cards, which takes "
+        "20 minutes or more; CMAKE_ARGS asks for something else.",
+        "nvcc bulundu: llama-cpp-python bu makinenin NVIDIA kartları için derleniyor, bu 20 dakika "
+        "ya da daha uzun sürer; başka bir derleme CMAKE_ARGS ile istenir.",
+    ),
+    "building_without_card": (
+        "nvcc is here, but no NVIDIA card: llama-cpp-python is built for the processor; "
+        "CMAKE_ARGS=-DGGML_CUDA=on asks for cards all the same.",
+        "nvcc var ama NVIDIA kartı yok: llama-cpp-python işlemci için derleniyor; yine de kart "
+        "için derlemek CMAKE_ARGS=-DGGML_CUDA=on ile istenir.",
+    ),
+    "building_without_tiles": (
+        "This machine announces AMX instructions and dies of them: llama-cpp-python is built "
+        "without.",
+        "Bu makine AMX komutlarını bildiriyor ama çalıştıramıyor: llama-cpp-python onlarsız "
+        "derleniyor.",
+    ),
     "installing_step": ("  building {what}", "  derleniyor: {what}"),
     "installing_beat": ("  still working on {what} ({time})", "  sürüyor: {what} ({time})"),
     "installing_copy": ("the packages' files", "paketlerin dosyaları"),
@@ -71,6 +89,14 @@ TEXTS: dict[str, tuple[str, str]] = {
     "cannot_write": (
         "Konak cannot write to {path} ({reason}).",
         "Konak {path} yoluna yazamıyor ({reason}).",
+    ),
+    "not_a_number": (
+        "{name} must be a number from {least} to {most}, not {value}.",
+        "{name}, {least} ile {most} arasında bir sayı olmalı, {value} değil.",
+    ),
+    "not_a_choice": (
+        "{name} must be one of {choices}, not {value}.",
+        "{name} şunlardan biri olmalı: {choices}; {value} değil.",
     ),
     "port_taken": (
         "Port {port} on {host} is taken by another program; choose another with --port.",

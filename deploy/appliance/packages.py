@@ -8,15 +8,18 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import hashlib
+import json
 import os
 import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 
 from deploy.appliance import checks
+from deploy.appliance.build import Build, choose
 from deploy.appliance.messages import Refusal, say
 from deploy.appliance.progress import follow
 
@@ -24,7 +27,6 @@ BUILT_HERE = "llama-cpp-python"
 # Measured: 0.6 GB installed, 0.4 GB of archives and objects while building; the rest is reserve.
 ENVIRONMENT_BYTES = 1_000_000_000
 BUILD_BYTES = 800_000_000
-PROGRAM = "#include <vector>\nint main() { return static_cast<int>(std::vector<int>().size()); }\n"
 # These would send the packages somewhere else than into .venv.
 MISLEADING = {
     *("PIP_TARGET", "PIP_PREFIX", "PIP_ROOT", "PIP_USER", "PIP_REQUIRE_VIRTUALENV"),
@@ -35,8 +37,8 @@ MISLEADING = {
 class Environment:
     """``.venv`` of ``checkout`` for one lock file of deploy/lock.
 
-    Its stamp says what it holds. A mark stands in it while packages are written: an environment
-    with the mark is half-made and is made anew.
+    Its stamps say what it holds, and how llama-cpp-python was built. A mark stands in it while
+    packages are written: an environment with the mark is half-made and is made anew.
     """
 
     def __init__(self, checkout: Path, lock: str) -> None:
@@ -45,10 +47,12 @@ class Environment:
         self._lock_directory = checkout / "deploy" / "lock"
         self._lock = lock
         self._unfinished = self.directory / "unfinished"
+        self._built = self.directory / "built"
 
     def is_installed(self) -> bool:
-        """True when the packages are those of the lock file, completely."""
-        if not self._is_usable():
+        """True when the packages are those of the lock file, completely, and llama-cpp-python was
+        built as CMAKE_ARGS asks, where it asks for anything."""
+        if not self._is_usable() or self._is_built_otherwise():
             return False
         # The test packages contain the others, in the same versions.
         return any(self._has(lock) for lock in {self._lock, "test.txt"})
@@ -64,6 +68,18 @@ class Environment:
     def _is_usable(self) -> bool:
         return os.access(self.python, os.X_OK) and not self._unfinished.exists()
 
+    def _is_built_otherwise(self) -> bool:
+        asked = os.environ.get("CMAKE_ARGS")
+        return bool(asked) and self._told().get("CMAKE_ARGS") != asked
+
+    def _told(self) -> dict[str, str]:
+        """The variables llama-cpp-python was built with."""
+        try:
+            told: dict[str, str] = json.loads(self._built.read_text())["variables"]
+        except (OSError, ValueError, KeyError, TypeError):
+            return {}
+        return told
+
     def _has(self, lock: str) -> bool:
         stamp = self._stamp(lock)
         return stamp.exists() and stamp.read_text() == self._digest(lock)
@@ -78,7 +94,7 @@ class Environment:
         return hashlib.sha256(b"".join(p.read_bytes() for p in self._locks(lock))).hexdigest()
 
     def _install(self) -> None:
-        compiler_works()
+        build = choose(os.environ)
         checks.room_for(self.directory, ENVIRONMENT_BYTES)
         checks.room_for(Path(tempfile.gettempdir()), BUILD_BYTES)
         say("installing")
@@ -86,8 +102,11 @@ class Environment:
             if not self._is_usable():
                 shutil.rmtree(self.directory, ignore_errors=True)
                 self._make()
-            for lock in self._locks(self._lock):
+            *tools, packages = self._locks(self._lock)
+            for lock in tools:
                 self._pip(lock)
+            self._build(packages, build)
+            self._pip(packages)
             self._stamp(self._lock).write_text(self._digest(self._lock))
             self._unfinished.unlink(missing_ok=True)
         except BaseException as error:
@@ -112,14 +131,45 @@ class Environment:
         ):
             raise Refusal("no_venv")
 
-    def _pip(self, lock: Path) -> None:
+    def _build(self, lock: Path, build: Build) -> None:
+        """Install llama-cpp-python alone, where it is not there as it should be.
+
+        pip keeps what it has built by name and version only, so each way of building has a cache
+        of its own.
+        """
+        told = json.dumps({"variables": dict(build.variables), "lock": _requirement(lock)})
+        if self._built.exists() and self._built.read_text() == told:
+            return
+        if build.for_cuda:
+            say("building_cuda")
+        if build.without_card:
+            say("building_without_card")
+        if build.without_tiles:
+            say("building_without_tiles")
+        options = ["--no-deps", "--force-reinstall"]
+        if build.key:
+            options += ["--cache-dir", str(_cache() / f"built-{build.key}")]
+        self._built.unlink(missing_ok=True)
+        with tempfile.NamedTemporaryFile("w", suffix=".txt") as only:
+            only.write(_requirement(lock))
+            only.flush()
+            self._pip(Path(only.name), options, build.variables)
+        self._built.write_text(told)
+
+    def _pip(
+        self,
+        lock: Path,
+        options: Sequence[str] = (),
+        variables: Mapping[str, str] = MappingProxyType({}),
+    ) -> None:
         command = [
-            *(str(self.python), "-m", "pip", "install", "--requirement", str(lock)),
+            *(str(self.python), "-m", "pip", "install", "--requirement", str(lock), *options),
             *("--require-hashes", "--no-build-isolation"),
             *("--only-binary", ":all:", "--no-binary", BUILT_HERE),
             *("--no-input", "--progress-bar", "off", "--disable-pip-version-check"),
         ]
         environment = {k: v for k, v in os.environ.items() if k not in MISLEADING}
+        environment.update(variables)
         # The build finds the locked cmake and ninja before any other.
         environment["PATH"] = (
             f"{self.python.parent}{os.pathsep}{environment.get('PATH', os.defpath)}"
@@ -148,15 +198,21 @@ class Environment:
             os.close(descriptor)
 
 
-def compiler_works() -> None:
-    """Raise ``Refusal`` unless a C++ compiler turns a small program into an object file."""
-    for name in filter(None, (os.environ.get("CXX"), "c++", "g++", "clang++")):
-        command = shutil.which(name.split()[0])
-        if command and _quiet([command, "-x", "c++", "-c", "-o", os.devnull, "-"], PROGRAM) == 0:
-            return
-    raise Refusal("no_compiler")
+def _requirement(lock: Path) -> str:
+    """The lines of llama-cpp-python in a lock file, with its hashes."""
+    found: list[str] = []
+    for line in lock.read_text().splitlines():
+        if line.startswith(f"{BUILT_HERE}==") or (found and line[:1].isspace()):
+            found.append(line)
+        elif found:
+            break
+    return "\n".join(found) + "\n"
 
 
-def _quiet(command: list[str], words: str = "") -> int:
-    done = subprocess.run(command, input=words.encode(), capture_output=True, check=False)  # noqa: S603 - own words
+def _cache() -> Path:
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "konak"
+
+
+def _quiet(command: list[str]) -> int:
+    done = subprocess.run(command, capture_output=True, check=False)  # noqa: S603 - own words
     return done.returncode

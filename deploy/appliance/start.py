@@ -36,8 +36,8 @@ STOP_ORDER = (
 def main(arguments: Sequence[str]) -> int:
     """Start, watch until asked to stop, stop. The exit code: 0, or 1 after a refusal."""
     os.umask(0o077)
-    config = configuration.read(arguments, os.environ)
     try:
+        config = configuration.read(arguments, os.environ)
         if config.starter_model:
             model.check_given(config.starter_model)
         with data.taken(config):
@@ -129,7 +129,7 @@ def _prepare(config: Configuration, supervisor: Supervisor) -> str | None:
 
 def _engine(config: Configuration) -> Program:
     socket = config.run / "engine.sock"
-    options = ["--models", str(config.models), "--socket", str(socket)]
+    options = ["--models", str(config.models), "--socket", str(socket), *config.engine_options]
     command = [sys.executable, "-m", "engine_adapter", "serve", *options]
     return Program("engine", command, harmless_environment(), CHECKOUT, _log(config, "engine"))
 
