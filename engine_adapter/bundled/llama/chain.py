@@ -57,7 +57,9 @@ class Chain:
     def __init__(
         self, vocabulary: Vocabulary, sampling: Sampling, defaults: Defaults, prompt: Many[int]
     ) -> None:
-        self._data = np.empty(0, CANDIDATE)
+        self._make_room(0)
+        self._candidates = C.llama_token_data_array()
+        self._pointer = ctypes.byref(self._candidates)
         chain = C.llama_sampler_chain_init(C.llama_sampler_chain_default_params())
         self._chain = chain
         self.biased = tuple(dict(sampling.logit_bias))
@@ -77,18 +79,25 @@ class Chain:
     def draw(self, ids: NDArray[np.integer], logits: NDArray[np.float32]) -> int:
         """One of the ids. Raises ``Broken`` where none can be drawn."""
         count = len(ids)
-        if not count or not logits.max() > -np.inf:
+        if not count or not np.maximum.reduce(logits) > -np.inf:
             raise Broken("The model leaves no token for this answer.")
-        if len(self._data) < count:
-            self._data = np.empty(max(count, 512), CANDIDATE)
-            self._first = self._data.ctypes.data_as(ctypes.POINTER(C.llama_token_data))
-        self._data["id"][:count] = ids
-        self._data["logit"][:count] = logits
-        candidates = C.llama_token_data_array(self._first, count, -1, False)
-        C.llama_sampler_apply(self._chain, ctypes.byref(candidates))
+        if count > self._room:
+            self._make_room(count)
+        self._ids[:count] = ids
+        self._logits[:count] = logits
+        candidates = self._candidates
+        candidates.data, candidates.size = self._data, count
+        candidates.selected, candidates.sorted = -1, False
+        C.llama_sampler_apply(self._chain, self._pointer)
         if not 0 <= candidates.selected < candidates.size:
             raise Broken("The engine could draw no token for this answer.")
         return int(candidates.data[candidates.selected].id)
+
+    def _make_room(self, count: int) -> None:
+        self._room = max(count, 512)
+        table = np.empty(self._room, CANDIDATE)
+        self._ids, self._logits = table["id"], table["logit"]
+        self._data = table.ctypes.data_as(ctypes.POINTER(C.llama_token_data))
 
     def accept(self, token: int) -> None:
         """Remember a token that was read or written."""
