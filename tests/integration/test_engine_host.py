@@ -108,6 +108,9 @@ async def test_an_answer_is_the_same_streamed_or_whole(http: httpx.AsyncClient) 
     assert stream.text
     finish, usage = stream.frames[-2:]
     assert finish["choices"][0]["finish_reason"] == choice["finish_reason"] == "stop"
+    # The second finds the first one's prompt computed.
+    for told in (usage, reply):
+        assert told["usage"].pop("prompt_tokens_details")["cached_tokens"] >= 0
     assert usage["usage"] == reply["usage"]
     assert usage["choices"] == []
 
