@@ -47,11 +47,16 @@ def default_for(user: User) -> LanguageModel | None:
 
 
 def refresh(connection: EngineConnection, cards: Iterable[ModelCard]) -> None:
-    """Write down what the engine serves now; a model it no longer names becomes unavailable."""
+    """Write down what the engine serves now; a model it no longer names becomes unavailable.
+
+    Models that only turn texts into vectors are nobody's to talk to.
+    """
     now = timezone.now()
     with transaction.atomic():
         names = []
         for card in cards:
+            if card.kind != "text":
+                continue
             names.append(card.name)
             told = {
                 "context_length": card.context_length,

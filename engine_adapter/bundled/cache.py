@@ -190,8 +190,10 @@ class StateCache:
         """The sequence has computed more: keep what others may want."""
         while sequence.marks and sequence.marks[0] <= sequence.computed:
             mark = sequence.marks.pop(0)
-            if mark == sequence.computed:
-                self._snapshot(sequence, None if mark <= sequence.public else sequence.domain)
+            domain = None if mark <= sequence.public else sequence.domain
+            known = self._look(domain, sequence.known, mark)
+            if mark == sequence.computed and (known is None or known.length < mark):
+                self._snapshot(sequence, domain)
 
     def _shared(self, sequence: Sequence, leader: Sequence) -> int:
         """How many of the sequence's tokens it may take from this leader."""

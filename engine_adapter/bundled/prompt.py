@@ -86,7 +86,8 @@ class Prompter:
                 raise
             folds = True
             pieces = await self._render(request, folds=folds)
-        public = _public(pieces, request.public_turns)
+        # What the template says before anybody's text is nobody's.
+        public = max(_public(pieces, request.public_turns), int(_opens_alike(request, pieces)))
         if public and _tools(request) and not await self._same(request, pieces[:public], folds):
             public = 0
         last, tags = pieces[-1] if pieces else Piece("", own=True), self.form.reasoning
@@ -212,6 +213,11 @@ def _public(pieces: list[Piece], turns: int) -> int:
             break
         end = count
     return end
+
+
+def _opens_alike(request: Request, pieces: list[Piece]) -> bool:
+    called = _tools(request) or request.turns[0].tool_calls
+    return bool(pieces) and pieces[0].own and not called
 
 
 def tokens_of(prompt: Prompt, vocabulary: Vocabulary) -> tuple[list[int], int]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Protocol
 
 from engine_adapter.bundled.transcript import Transcript
 from engine_adapter.types import Sampling, TokenLogprob, Usage
@@ -14,6 +15,14 @@ class Drawn:
 
     token: int
     logprob: TokenLogprob | None = None
+
+
+class Drawing(Protocol):
+    """What draws the tokens of one sequence; it belongs to the device."""
+
+    def close(self) -> None:
+        """Free what it holds."""
+        ...
 
 
 @dataclass(slots=True, eq=False)
@@ -49,6 +58,7 @@ class Sequence:
     served: int = 0
     marks: list[int] = field(default_factory=list)
     shared: dict[int, int] = field(default_factory=dict)
+    drawing: Drawing | None = None
     logprobs: list[TokenLogprob] = field(default_factory=list)
     prompt_tokens: int = field(init=False)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import math
 import secrets
+import weakref
 from collections.abc import Sequence as Many
 
 import llama_cpp.llama_cpp as C
@@ -62,6 +63,9 @@ class Chain:
         self._pointer = ctypes.byref(self._candidates)
         chain = C.llama_sampler_chain_init(C.llama_sampler_chain_default_params())
         self._chain = chain
+        # Whoever cancels between the making and the first step leaves a chain that nobody closes.
+        self._free = weakref.finalize(self, C.llama_sampler_free, chain)
+        self._free.atexit = False
         self.biased = tuple(dict(sampling.logit_bias))
         if sampling.logit_bias:
             biases = (C.llama_logit_bias * len(self.biased))(*dict(sampling.logit_bias).items())
@@ -105,7 +109,7 @@ class Chain:
 
     def close(self) -> None:
         """Free what C holds."""
-        C.llama_sampler_free(self._chain)
+        self._free()
 
     def _add(self, sampler: C.llama_sampler_p) -> None:
         C.llama_sampler_chain_add(self._chain, sampler)  # which owns it from now on

@@ -14,8 +14,6 @@ from engine_adapter.bundled.llama.model import Model, ModelRefused
 from engine_adapter.bundled.llama.sampler import Sampler
 from engine_adapter.bundled.scheduler import Portion
 from engine_adapter.bundled.sequence import Drawn, Sequence
-from engine_adapter.errors import Refused
-from engine_adapter.types import Sampling
 
 FLASH_ATTENTION = {"auto": -1, "off": 0, "on": 1}  # llama.h: llama_flash_attn_type
 
@@ -37,7 +35,6 @@ class Lanes:
         self._memory = C.llama_get_memory(self._handle)
         self._batch = Batch(settings.batch_tokens)
         self._rows: dict[int, int] = {}
-        self._samplers: dict[int, Sampler] = {}
         self._probe()
 
     def _open(self, settings: Settings) -> C.llama_context_p:
@@ -84,19 +81,17 @@ class Lanes:
 
     def prepare(self, sequence: Sequence) -> None:
         """Make what draws the sequence's tokens. Raises ``Refused``."""
-        self._check_bias(sequence.sampling)
-        self._samplers[sequence.id] = Sampler(self._vocabulary, sequence.sampling, self._defaults)
-
-    def _check_bias(self, sampling: Sampling) -> None:
-        if any(not 0 <= token < self._vocabulary.size for token, _ in sampling.logit_bias):
-            raise Refused(f"'logit_bias' names a token that is none of {self._vocabulary.size}.")
+        sequence.drawing = Sampler(
+            self._vocabulary, sequence.sampling, self._defaults, sequence.known
+        )
 
     def draw(self, sequence: Sequence) -> Drawn:
         """See ``loop.Device``. Raises ``KeyError`` where ``decode`` left no logits for it: asking
         llama.cpp for logits that are not there ends the process."""
-        if sequence.slot is None:
-            raise ValueError("only a running sequence draws tokens")
-        return self._samplers[sequence.id].draw(self._handle, self._rows[sequence.slot])
+        sampler = sequence.drawing
+        if sequence.slot is None or not isinstance(sampler, Sampler):
+            raise ValueError("only a running sequence that was prepared draws tokens")
+        return sampler.draw(self._handle, self._rows[sequence.slot])
 
     def ends(self, token: int) -> bool:
         """See ``loop.Device``."""
@@ -133,12 +128,10 @@ class Lanes:
 
     def close(self) -> None:
         """Free the context; nothing may be asked of it afterwards."""
-        for sampler in self._samplers.values():
-            sampler.close()
-        self._samplers.clear()
         C.llama_free(self._handle)
 
     def release(self, sequence: Sequence) -> None:
         """See ``loop.Device``."""
-        if sampler := self._samplers.pop(sequence.id, None):
-            sampler.close()
+        if sequence.drawing is not None:
+            sequence.drawing.close()
+            sequence.drawing = None

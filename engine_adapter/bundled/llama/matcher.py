@@ -177,10 +177,11 @@ def _too_costly() -> Broken:
 
 
 def _continue(partial: Partial, byte: int) -> Partial | None:
-    """The character so far and one byte more; None where that is not UTF-8."""
+    """The character so far and one byte more; None where that is not UTF-8, or is a zero, which no
+    text holds in llama.cpp or a database."""
     missing, bits, least = partial
     if not missing:
-        if byte < 0x80:
+        if 0 < byte < 0x80:
             return 0, byte, 0
         if 0xC2 <= byte < 0xF5:
             follow = 1 if byte < 0xE0 else 2 if byte < 0xF0 else 3

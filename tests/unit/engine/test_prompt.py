@@ -111,6 +111,7 @@ async def test_what_is_public_is_the_same_whatever_follows(prompter: Open) -> No
     for prompt in (short, full):
         assert prompt.parts[: prompt.public_parts] == public
     assert (await one.prompt_for(asked())).public_parts == 0
+    assert (await one.prompt_for(asked(TURNS[:2], ()))).public_parts == 1, "the template's own"
     other = prompter(LLAMA)
     # Its tools stand before the public turn and are the asker's own.
     named = asked(tools=(Tool("time"),), public_turns=1)
