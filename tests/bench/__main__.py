@@ -20,22 +20,26 @@ from tests.bench.servers import CannotMeasure, Setup, own_host
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Measure and print. 1 where something cannot be measured, 130 where it was interrupted."""
+    """Measure and print. 1 where something could not be measured, 130 where it was interrupted;
+    what was measured by then is printed."""
     options = command_line.read(arguments)
     signal.signal(signal.SIGTERM, signal.default_int_handler)
+    rows: list[Row] = []
     try:
         loads = command_line.loads(options.loads, options.set)
         plan = _plan(options)
-        facts = machine.facts()
-        rows = uvloop.run(_all(loads, plan))
     except CannotMeasure as reason:
         tell(f"{reason}")
         return 1
+    facts = machine.facts()
+    try:
+        complete = uvloop.run(_all(loads, plan, rows))
+        code = 0 if complete else 1
     except KeyboardInterrupt:
         tell("Interrupted; every server that was started has ended.")
-        return 130
+        code = 130
     print(_json(rows, plan, facts) if options.json else table.render(rows, facts))
-    return 0
+    return code
 
 
 def _plan(options: Namespace) -> Plan:
@@ -60,8 +64,17 @@ def _plan(options: Namespace) -> Plan:
     return Plan(setup, makers, references, None, options.plain, options.runs, seed)
 
 
-async def _all(loads: Sequence[Load], plan: Plan) -> list[Row]:
-    return [row for load in loads for row in await measure(load, plan)]
+async def _all(loads: Sequence[Load], plan: Plan, rows: list[Row]) -> bool:
+    """Measure load after load into ``rows``; whether all could be measured."""
+    complete = True
+    for load in loads:
+        try:
+            async for row in measure(load, plan):
+                rows.append(row)
+        except CannotMeasure as reason:
+            tell(f"{load.name} cannot be measured. {reason}")
+            complete = False
+    return complete
 
 
 def _json(rows: Sequence[Row], plan: Plan, facts: dict[str, object]) -> str:

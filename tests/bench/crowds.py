@@ -16,11 +16,12 @@ from tests.bench.prompts import Seed, body, turn
 WORD_TOKENS = 1.09  # of the words of prompts.py, measured with SmolLM2's vocabulary
 MOST_WORD_TOKENS = 1.5  # in other vocabularies
 TEMPLATE_TOKENS = 64  # what a chat template puts around
+LEAST_CONTEXT = 512
 
 
 def context(words: int, tokens: int) -> int:
     """A context that holds a prompt of so many words and its answer."""
-    return int(words * MOST_WORD_TOKENS) + tokens + TEMPLATE_TOKENS
+    return max(LEAST_CONTEXT, int(words * MOST_WORD_TOKENS) + tokens + TEMPLATE_TOKENS)
 
 
 @dataclass(frozen=True)
@@ -199,7 +200,7 @@ class Decode:
     tokens: int = 128
 
     def needs(self) -> Needs:
-        return Needs(max(self.sequences), max(512, context(self.words, self.tokens)))
+        return Needs(max(self.sequences), context(self.words, self.tokens))
 
     def cases(self) -> Sequence[Decoding]:
         return [Decoding(f"{n} sequences", n, 0, self.words, self.tokens) for n in self.sequences]
@@ -216,7 +217,7 @@ class Deep:
     tokens: int = 64
 
     def needs(self) -> Needs:
-        return Needs(self.users, max(512, self.depth + context(self.words, self.tokens) + 64))
+        return Needs(self.users, self.depth + context(self.words, self.tokens))
 
     def cases(self) -> Sequence[Decoding]:
         label = f"{self.users} users, {self.depth} tokens in"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -58,13 +58,14 @@ class Plan:
     seed: int
 
 
-async def measure(load: Load, plan: Plan) -> list[Row]:
-    """All cases of a load. Raises ``CannotMeasure``."""
+async def measure(load: Load, plan: Plan) -> AsyncIterator[Row]:
+    """The cases of a load, one after the other. Raises ``CannotMeasure``."""
     async with contextlib.AsyncExitStack() as stack:
         sites = [await reach("server", plan.url, plain=plan.plain)] if plan.url else []
         for maker in plan.makers if plan.setup else ():
             sites.append(await _start(stack, maker, plan, load.needs()))
-        return [await _row(load, case, sites, plan) for case in load.cases()]
+        for case in load.cases():
+            yield await _row(load, case, sites, plan)
 
 
 async def _start(stack: contextlib.AsyncExitStack, maker: Maker, plan: Plan, needs: Needs) -> Site:
@@ -94,6 +95,7 @@ async def _row(load: Load, case: Case, sites: Sequence[Site], plan: Plan) -> Row
         for reference in plan.references:
             figures = await reference.measure(case)
             against.setdefault(reference.name, []).append(figures)
+            tell(f"{load.name}, {case.label}, {reference.name}: {figures}")
     columns = [_column(name, measured) for name, measured in runs.items()]
     columns += [Column(name, over_runs(figures)) for name, figures in against.items()]
     return Row(load.name, case.label, columns)

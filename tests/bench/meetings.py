@@ -14,6 +14,7 @@ from tests.bench.load import Case, Measured, Needs, Site, whole
 from tests.bench.prompts import Seed, body, turn
 
 UNDER_WAY = 8  # frames after which an answer is well begun
+TURN_TOKENS = 16  # what a chat template puts around a question and its answer
 AFTER_S = 0.3  # between those who came first and those who come after
 
 
@@ -89,9 +90,9 @@ class Turns:
     tokens: int = 48
 
     def needs(self) -> Needs:
-        a_turn = context(self.words, self.tokens)
-        return Needs(self.conversations + self.others, context(self.system_words, 0)
-                     + self.turns * a_turn)  # fmt: skip
+        words = self.system_words + self.turns * self.words
+        answers = self.turns * (self.tokens + TURN_TOKENS)
+        return Needs(self.conversations + self.others, context(words, answers))
 
     def cases(self) -> Sequence[Case]:
         return [self]
@@ -164,7 +165,7 @@ class Flood:
     tokens: int = 64
 
     def needs(self) -> Needs:
-        return Needs(self.slots, max(512, context(self.words, self.tokens)))
+        return Needs(self.slots, context(self.words, self.tokens))
 
     def cases(self) -> Sequence[Case]:
         return [self]
