@@ -118,7 +118,8 @@ class Resident:
             try:
                 await worker.load()
             except LoadRefused as refusal:
-                await self._give_up(Refused(f"The model {name} cannot be loaded. {refusal}"))
+                reason = str(refusal).rstrip(".")
+                await self._give_up(Refused(f"The model {name} cannot be loaded. {reason}."))
                 return
             except WorkerDied as death:
                 if self._try_plain(death):
