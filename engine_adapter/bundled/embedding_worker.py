@@ -1,8 +1,7 @@
 """The process of one loaded embeddings model: ``worker``'s sibling, with the same command line.
 
-Host to worker: ``{"embed": id, "texts": […]}``, ``{"cancel": id}``. Worker to host, after
-``loaded`` or ``refused``: ``{"embedded": id, "vectors": base64, "width": n, "tokens": n}``, the
-vectors as little-endian 32-bit floats one after the other, or ``{"embedded": id, "failed": …}``.
+Host to worker: ``{"embed": id, "texts": […]}``, ``{"cancel": id}``; back come, as base64 of
+little-endian 32-bit floats, ``{"embedded": id, "vectors": …, "width": n, "tokens": n}``.
 """
 
 from __future__ import annotations
