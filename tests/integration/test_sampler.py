@@ -30,7 +30,7 @@ class Desk:
     """A model, a context, and answers written token by token."""
 
     def __init__(self, path: Path) -> None:
-        loading = Loading(path, Settings(slots=1, context=512, batch=64), repack=False)
+        loading = Loading(path, Settings(slots=1, context=512, batch=64, threads=1), repack=False)
         self.model = Model(loading)
         self.vocabulary: Vocabulary = self.model.vocabulary
         self.lanes = Lanes(self.model, loading.settings)

@@ -8,6 +8,7 @@ from collections.abc import Sequence as Many
 from engine_adapter.bundled.llama.matcher import Matcher
 
 MOST_VISITS = 1500  # about 4 ms
+MOST_KEPT = 64  # such lists come again and again, one between any two members of an object
 
 
 class Lexicon:
@@ -20,6 +21,8 @@ class Lexicon:
 
     def fitting(self, matcher: Matcher) -> list[int] | None:
         """All tokens that may come next; None where they are too many to look through."""
+        if matcher.here.fitting is not None:
+            return matcher.here.fitting
         pieces = self._pieces
         found: list[int] = []
         visits = 0
@@ -42,4 +45,6 @@ class Lexicon:
                 visits += 1
             if visits > MOST_VISITS:
                 return None
+        if len(found) <= MOST_KEPT:
+            matcher.here.fitting = found
         return found

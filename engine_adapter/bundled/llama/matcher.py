@@ -27,13 +27,15 @@ LEAST = {1: 0x80, 2: 0x800, 3: 0x10000}  # by bytes that follow the first
 
 
 class State:
-    """All places where the text may be."""
+    """All places where the text may be. ``fitting`` is for who looks for tokens: a list that is
+    worth keeping."""
 
-    __slots__ = ("nodes", "partial", "steps")
+    __slots__ = ("fitting", "nodes", "partial", "steps")
 
     def __init__(self, nodes: frozenset[int], partial: Partial) -> None:
         self.nodes = nodes
         self.partial = partial
+        self.fitting: list[int] | None = None
         self.steps: dict[int, State | None] = {}
 
 

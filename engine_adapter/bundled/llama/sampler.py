@@ -1,6 +1,9 @@
 """How one answer's tokens are drawn: few candidates of many, a chain in C, a grammar's consent.
 
-Each draw of 49,152 tokens, measured on one core: see ``draw``.
+Microseconds a draw from 49,152 tokens, 8 in a row just after a step, on a busy machine; in
+brackets ``llama_sampler_sample`` with the whole chain: greedy 38 (175), the defaults 81 (191),
+penalties 104 (428), DRY 107 (321), both with a bias 115 (610), no top-k 960 (890), the defaults
+with 5 logprobs 220; a draw that a grammar allows some 40 more, one that it refuses 300 to 1,500.
 """
 
 from __future__ import annotations
@@ -138,9 +141,12 @@ class Sampler:
         Mostly they are near the top. Where few fit at all, these few are found from their texts.
         Else everything that may fit by its first byte is tried in order.
         """
-        found, tried = self._first_fitting(logits, need + WINDOW, need, known)
-        if len(found) == need:
-            return found
+        found: list[int] = []
+        tried: set[int] = set()
+        if self._matcher is None or self._matcher.here.fitting is None:
+            found, tried = self._first_fitting(logits, need + WINDOW, need, known)
+            if len(found) == need:
+                return found
         if (fitting := self._all_fitting()) is not None:
             return [token for token in fitting if token not in known]
         masked = self._masked(logits)
