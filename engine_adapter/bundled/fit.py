@@ -12,9 +12,9 @@ from engine_adapter.bundled.config import CACHE_TYPES, Settings
 from engine_adapter.bundled.header import ENCODERS, Header
 from engine_adapter.types import ModelKind
 
-# Measured with SmolLM2 (49,152 tokens): a worker with its template's process takes 100 MB before it
-# loads anything, the vocabulary 350 bytes a token.
-PROCESS_BYTES = 100_000_000
+# Measured with SmolLM2 (49,152 tokens): beside weights, lanes and buffers a worker with its
+# template's process takes 140 MB, the vocabulary 350 bytes a token.
+PROCESS_BYTES = 140_000_000
 VOCABULARY_BYTES_EACH = 350
 CELLS_PAD = 256  # llama.cpp rounds the cells of a sequence up to these
 
