@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from engine_adapter.bundled.llama.grammar import Grammar, Ranges
+from engine_adapter.bundled.llama.grammar import LAST, Grammar, Ranges
 from engine_adapter.errors import Broken
 
 FIRST_COST = 200_000  # operations, about 0.2 s
@@ -100,10 +100,9 @@ class Matcher:
         partial = _continue(state.partial, byte)
         if partial is None:
             return None
-        missing, bits, least = partial
+        missing, bits, _ = partial
         if missing:
-            low = max(bits << 6 * missing, least)
-            high = (bits + 1 << 6 * missing) - 1
+            low, high = _reach(partial)
             self._pay(len(state.nodes))
             possible = any(
                 first <= high and low <= last
@@ -191,10 +190,16 @@ def _continue(partial: Partial, byte: int) -> Partial | None:
         return None
     if byte >> 6 != 2:
         return None
-    bits = bits << 6 | byte & 0x3F
-    if missing == 1 and (bits < least or bits > 0x10FFFF or 0xD800 <= bits < 0xE000):
-        return None
-    return missing - 1, bits, least
+    partial = missing - 1, bits << 6 | byte & 0x3F, least
+    low, high = _reach(partial)
+    return partial if low <= high and not 0xD800 <= low <= high < 0xE000 else None
+
+
+def _reach(partial: Partial) -> tuple[int, int]:
+    """The first and the last character that it may become."""
+    missing, bits, least = partial
+    first = bits << 6 * missing
+    return max(first, least), min(first + (1 << 6 * missing) - 1, LAST)
 
 
 def _lead(code: int) -> int:

@@ -113,6 +113,14 @@ def test_a_character_may_come_in_pieces_but_only_one_that_fits() -> None:
     assert matcher.openings().nonzero()[0].tolist() == [0xC4, 0xC5]
 
 
+def test_what_can_become_no_character_is_refused_at_its_second_byte() -> None:
+    matcher = Matcher(parse("root ::= ."))
+    for bad in (b"\xe0\x80", b"\xed\xa0", b"\xf4\x90", b"\xf0\x80", b"\xc1", b"\xf5", b"\x80"):
+        assert not matcher.allows(bad)
+    for good in (b"\xe0\xa0", b"\xed\x9f", b"\xf4\x8f", b"\xf0\x90", b"\xc2"):
+        assert matcher.allows(good)
+
+
 def test_ambiguity_costs_its_own_text_only() -> None:
     bomb = parse('root ::= e\ne ::= "a" (e "x" | e "y" | e "z")*\n')
     with pytest.raises(Broken, match="ambiguous"):
