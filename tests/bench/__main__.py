@@ -38,7 +38,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         tell("Interrupted; every server that was started has ended.")
         code = 130
-    print(_json(rows, plan, facts) if options.json else table.render(rows, facts))
+    if options.json:
+        print(_json(rows, plan, facts))
+    elif rows:
+        print(table.render(rows, facts))
     return code
 
 
@@ -59,7 +62,7 @@ def _plan(options: Namespace) -> Plan:
     if options.limit:
         references.append(BatchedBench(options.limit, setup))
     if options.bare:
-        references.append(BareLoop(setup))
+        references.append(BareLoop(setup, plain=options.plain_weights))
     makers = [own_host, *command_line.peers(options.against)]
     return Plan(setup, makers, references, None, options.plain, options.runs, seed)
 

@@ -36,6 +36,8 @@ def read(arguments: Sequence[str] | None) -> argparse.Namespace:
         help=f"measure this beside, in turn; NAME is {' or '.join(PEERS)}")  # fmt: skip
     add("--limit", type=Path, metavar="PATH", help="llama-batched-bench, beside decode and deep")
     add("--bare", action="store_true", help="a bare loop in Python, beside decode and deep")
+    add("--plain-weights", action="store_true", help="for the bare loop, where our host's log "
+        "says that it loads them")  # fmt: skip
     add("--threads", type=_positive, default=len(os.sched_getaffinity(0)), metavar="N")
     add("--runs", type=_positive, default=RUNS, metavar="N",
         help=f"how often, after one run to warm up (default: {RUNS})")  # fmt: skip
@@ -83,6 +85,9 @@ def model(given: Path | None) -> Path:
     if given is not None:
         if not given.is_file():
             raise CannotMeasure(f"There is no file {given}.")
+        with given.open("rb") as file:
+            if file.read(4) != b"GGUF":
+                raise CannotMeasure(f"{given} is not a GGUF file.")
         return given.resolve()
     folder = Path(os.environ.get("KONAK_DATA") or ROOT / "var") / "models"
     if not (found := sorted(folder.glob("*.gguf"))):

@@ -7,7 +7,7 @@ import json
 import signal
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
@@ -60,8 +60,8 @@ class BareLoop:
     our host does."""
 
     setup: Setup
+    plain: bool
     name: str = "bare loop"
-    _options: list[str] = field(default_factory=list)
 
     async def measure(self, case: Decoding) -> Figures:
         """Raises ``CannotMeasure``."""
@@ -71,10 +71,11 @@ class BareLoop:
             *("--sequences", str(case.sequences), "--depth", str(depth)),
             *("--tokens", str(case.tokens), "--threads", str(self.setup.threads)),
         ]
-        code, words = await _run([*line, *self._options], None)
-        if code == -signal.SIGILL and not self._options:
-            self._options = ["--plain-weights"]
-            code, words = await _run([*line, *self._options], None)
+        plain = "--plain-weights"
+        code, words = await _run([*line, plain] if self.plain else line, None)
+        if code == -signal.SIGILL and not self.plain:
+            self.plain = True
+            code, words = await _run([*line, plain], None)
         if code:
             raise CannotMeasure(f"The bare loop ended with {code}: {words[-500:]}")
         return {STEADY: json.loads(words.strip().splitlines()[-1])["tokens_s"]}

@@ -65,7 +65,7 @@ def own_host(setup: Setup, needs: Needs, folder: Path) -> Command:
     """Our own engine host on a Unix socket in ``folder``."""
     models = folder / "models"
     models.mkdir()
-    (models / setup.model.name).symlink_to(setup.model.resolve())
+    (models / f"{setup.model.stem}.gguf").symlink_to(setup.model.resolve())
     path = folder / "engine.sock"
     line = [
         *(sys.executable, "-m", "engine_adapter", "serve"),

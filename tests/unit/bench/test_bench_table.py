@@ -145,3 +145,14 @@ def test_a_plain_request_has_only_what_openai_has() -> None:
     assert not set(EXTENSIONS) & set(sent)
     assert (sent["model"], sent["max_tokens"]) == ("m", 8)
     assert sent["logit_bias"] == {"2": -1000.0}
+
+
+def test_a_model_must_be_one(tmp_path: Path) -> None:
+    file = tmp_path / "model.gguf"
+    with pytest.raises(CannotMeasure, match="no file"):
+        command_line.model(file)
+    file.write_bytes(b"PK")
+    with pytest.raises(CannotMeasure, match="not a GGUF"):
+        command_line.model(file)
+    file.write_bytes(b"GGUF")
+    assert command_line.model(file) == file
