@@ -173,7 +173,10 @@ class Decoding:
             notes.append("never were all writing at once: more tokens an answer are needed")
         figures = {"steady tokens/s": speed, **of_crowd(answers)}
         if self.depth:
-            figures["cached tokens a prompt"] = sum(a.cached for a in answers) / len(answers)
+            cached = sum(answer.cached for answer in answers) / len(answers)
+            figures["cached tokens a prompt"] = cached
+            if 0 < cached < self.depth / 2:
+                notes.append("conversations had to be read again: its cache is too small")
         return Measured(figures, answers, notes)
 
     def _request(self, seed: Seed, at: int, question: Seed, tokens: int) -> Json:

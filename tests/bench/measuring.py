@@ -103,7 +103,7 @@ async def _row(load: Load, case: Case, sites: Sequence[Site], plan: Plan) -> Row
 
 async def _run(case: Case, site: Site, seed: Seed) -> Measured:
     """One run, with how busy the machine was before and what measuring cost."""
-    idle, load = machine.idle(), machine.facts()["load_average"][0]
+    idle, load = await machine.idle(), machine.facts()["load_average"][0]
     before = machine.own_cpu()
     measured = await case.measure(site, seed)
     spent = machine.own_cpu() - before

@@ -33,7 +33,9 @@ def ratios(row: Row) -> dict[str, dict[str, float]]:
         found[other.name] = {
             name: first.figures[name].median / other.figures[name].median
             for name in both
-            if name not in NOT_COMPARED and _comparable(other.figures[name].median)
+            if name not in NOT_COMPARED
+            and first.figures[name].median >= 0
+            and 0 < other.figures[name].median < math.inf
         }
     return found
 
@@ -97,7 +99,3 @@ def number(value: float) -> str:
         return "never"
     size = abs(value)
     return f"{value:.0f}" if size >= 100 else f"{value:.1f}" if size >= 10 else f"{value:.3g}"
-
-
-def _comparable(value: float) -> bool:
-    return math.isfinite(value) and value != 0
