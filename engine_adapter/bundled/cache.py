@@ -1,79 +1,27 @@
 """States of prompts that were read: in the lanes that wait for work, in memory, and on disk.
 
-Computing 400 tokens of a small model took 1.2 s, copying their state out of a lane and into
-another 1 ms each. So a sequence that ends leaves its state in its lane; when the lane is needed,
-the state moves to memory; and whoever comes with the same beginning gets a copy. What one domain
-left is never looked for in another; the public domain holds only what its owner called public.
+What one domain left is never looked for in another; the public domain holds only what its owner
+called public. Knows neither llama.cpp nor whose turn it is.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Protocol
-
-from engine_adapter.bundled.prefixes import Found, Node, PrefixTree, common_length
+from engine_adapter.bundled.prefixes import Found, PrefixTree, common_length
 from engine_adapter.bundled.sequence import Sequence
 from engine_adapter.bundled.slots import Slots
+from engine_adapter.bundled.states import Domain, Memory, Overflow, State
 
 WORTH = 16  # tokens; what is shorter is computed sooner than kept
 WORTH_WAITING = 32  # tokens somebody else is computing: sooner copied from there
 PUBLIC_SHARE = 0.5  # of the memory may be held by the public domain for good
-Domain = str | None  # None is the public one
-
-
-class Memory(Protocol):
-    """Where states are copied from and to: the lanes of a context."""
-
-    cuts: bool
-    """Whether a lane can forget its end. If not, a state is of use only as a whole."""
-
-    def keep(self, slot: int, count: int) -> None:
-        """Forget everything in the lane past its first ``count`` tokens."""
-        ...
-
-    def save(self, slot: int) -> memoryview:
-        """A copy of the lane's state."""
-        ...
-
-    def load(self, slot: int, state: memoryview) -> bool:
-        """Put a state into an empty lane. False where it does not go in."""
-        ...
-
-
-class Overflow(Protocol):
-    """Where states go that memory has no place for."""
-
-    def put(self, key: int, state: memoryview) -> bool:
-        """Keep it. False where that cannot be."""
-        ...
-
-    def take(self, key: int) -> memoryview | None:
-        """Give it back, once; None where it is gone."""
-        ...
-
-    def drop(self, key: int) -> None:
-        """Forget it."""
-        ...
-
-    def lost(self) -> list[int]:
-        """What had to go since this was last asked."""
-        ...
-
-
-@dataclass(slots=True, eq=False)
-class State:
-    """``length`` tokens of ``domain``: in ``lane``, or as ``data``, or else in the overflow."""
-
-    domain: Domain
-    length: int
-    lane: int | None = None
-    data: memoryview | None = None
-    node: Node[State] | None = None
 
 
 class StateCache:
     """Gives lanes to sequences, with what is known of their prompts in them.
 
+    Computing 400 tokens of a small model took 1.2 s, copying their state out of a lane and into
+    another 1 ms each. So a sequence that ends leaves its state in its lane; when the lane is
+    needed, the state moves to memory; and whoever comes with the same beginning gets a copy.
     ``limit`` is in bytes of memory. Lives in the thread that owns the context.
     """
 
@@ -213,7 +161,7 @@ class StateCache:
         tokens = sequence.known[: sequence.computed]
         state = State(domain, len(tokens), data=self._device.save(sequence.slot))
         self._memory[state] = None
-        self.bytes += _size(state)
+        self.bytes += state.size
         self._enter(tokens, state)
         self._shrink()
 
@@ -252,7 +200,7 @@ class StateCache:
         del self._lanes[lane]
         state.lane, state.data = None, self._device.save(lane)
         self._memory[state] = None
-        self.bytes += _size(state)
+        self.bytes += state.size
         self._shrink()
 
     def _read(self, state: State) -> memoryview | None:
@@ -260,7 +208,7 @@ class StateCache:
             self._spilled.pop(id(state), None)
             state.data = self._overflow.take(id(state))
             if state.data is not None:
-                self.bytes += _size(state)
+                self.bytes += state.size
         data = state.data
         if data is not None:
             self._memory.pop(state, None)
@@ -269,14 +217,14 @@ class StateCache:
         return data
 
     def _shrink(self) -> None:
-        public = sum(_size(state) for state in self._memory if state.domain is None)
+        public = sum(state.size for state in self._memory if state.domain is None)
         while self.bytes > self._limit:
             pinned = public <= PUBLIC_SHARE * self._limit
             state = next(
                 (s for s in self._memory if not (pinned and s.domain is None)),
                 None,
             ) or next(iter(self._memory))
-            public -= _size(state) if state.domain is None else 0
+            public -= state.size if state.domain is None else 0
             if not self._spill(state):
                 self._forget(state)
 
@@ -285,7 +233,7 @@ class StateCache:
             return False
         if not self._overflow.put(id(state), state.data):
             return False
-        self.bytes -= _size(state)
+        self.bytes -= state.size
         del self._memory[state]
         state.data = None
         self._spilled[id(state)] = state
@@ -300,7 +248,7 @@ class StateCache:
             del self._lanes[state.lane]
         if state in self._memory:
             del self._memory[state]
-            self.bytes -= _size(state)
+            self.bytes -= state.size
         if self._spilled.pop(id(state), None) is not None and self._overflow is not None:
             self._overflow.drop(id(state))
         if state.node is not None:
@@ -321,7 +269,7 @@ class StateCache:
         self._slots.check_integrity()
         if any(not self._slots.is_free(slot) for slot in self._lanes):
             raise RuntimeError("a lane is held and yet kept as a state")
-        if self.bytes != sum(_size(state) for state in self._memory):
+        if self.bytes != sum(state.size for state in self._memory):
             raise RuntimeError(f"{self.bytes} bytes of states are in the books")
         if self.bytes > self._limit:
             raise RuntimeError(f"states take {self.bytes} bytes of {self._limit}")
@@ -333,7 +281,3 @@ class StateCache:
                 raise RuntimeError(f"nothing is kept for {'everybody' if domain is None else 'a'}")
         if count != len(self._lanes) + len(self._memory) + len(self._spilled):
             raise RuntimeError(f"{count} states in the trees, not as many in the books")
-
-
-def _size(state: State) -> int:
-    return 0 if state.data is None else state.data.nbytes

@@ -2,8 +2,7 @@
 
 Host to worker: ``{"ask": id, "request": …}``, ``{"embed": id, "texts": […]}``, ``{"cancel": id}``.
 Worker to host: ``{"loaded": …}`` or ``{"refused": reason}`` once, then ``{"events": [[id, …], …]}``
-and what ``process.py`` hears besides. An event is a list that a letter opens: each token of each
-answer passes here.
+and what ``process.py`` hears besides. An event, one a token of an answer, is a short list.
 """
 
 from __future__ import annotations

@@ -5,14 +5,14 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
-from collections.abc import Sequence as Many
 from dataclasses import replace
-from typing import Protocol
 
-from engine_adapter.bundled.cache import Memory, StateCache
+from engine_adapter.bundled.cache import StateCache
+from engine_adapter.bundled.device import Device
 from engine_adapter.bundled.pace import Pace
-from engine_adapter.bundled.scheduler import Portion, Scheduler
-from engine_adapter.bundled.sequence import Drawn, Sequence
+from engine_adapter.bundled.portion import Portion
+from engine_adapter.bundled.scheduler import Scheduler
+from engine_adapter.bundled.sequence import Sequence
 from engine_adapter.bundled.tally import Tally
 from engine_adapter.bundled.threads import Threads
 from engine_adapter.errors import Broken, EngineError, Overloaded
@@ -20,37 +20,6 @@ from engine_adapter.types import Event, Failed, Finished, FinishReason, Progress
 
 NO_ROOM = 1  # llama_decode: no place in the memory; nothing was changed
 Told = tuple[int, Event]  # a sequence's id and what happens to it
-
-
-class Device(Memory, Protocol):
-    """What computes: a model's context with one lane of ``context`` tokens a slot."""
-
-    context: int
-
-    def decode(self, portions: Many[Portion]) -> int:
-        """Compute the portions. 0 done, 1 no room, anything else an error."""
-        ...
-
-    def draw(self, sequence: Sequence) -> Drawn:
-        """The next token of a sequence whose last known token the last ``decode`` computed.
-        Raises ``EngineError`` where none can be drawn."""
-        ...
-
-    def ends(self, token: int) -> bool:
-        """Whether the token ends an answer."""
-        ...
-
-    def piece(self, token: int) -> bytes:
-        """The token's text in bytes, empty for control tokens."""
-        ...
-
-    def use_threads(self, count: int) -> None:
-        """Compute with so many threads from now on."""
-        ...
-
-    def release(self, sequence: Sequence) -> None:
-        """The sequence is over: free what was kept to draw its tokens."""
-        ...
 
 
 class DecodeLoop:
@@ -220,7 +189,7 @@ class DecodeLoop:
             return
         self._scheduler.charge_written(sequence)
         self._time_token(sequence, now)
-        if self._device.ends(drawn.token) and not sequence.goes_on:
+        if self._device.ends(drawn.token):
             self._end(sequence, self._finished(sequence, "stop"))
             return
         sequence.known.append(drawn.token)

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import TypeVar
 
+from engine_adapter.bundled.portion import Portion
 from engine_adapter.bundled.sequence import Sequence
 from engine_adapter.bundled.shares import READ, WRITTEN, Shares
 from engine_adapter.bundled.slots import Slots
@@ -22,20 +22,6 @@ _Key = Callable[[Sequence], tuple[int, int, int]]
 
 AGED_S = 60.0  # after so long in line nobody is less urgent than priority 0
 EXPECTED = 64  # tokens written by each request in line, to say who comes after whom
-
-
-@dataclass(frozen=True, slots=True)
-class Portion:
-    """``count`` tokens of ``sequence`` from position ``start`` are computed in this step."""
-
-    sequence: Sequence
-    start: int
-    count: int
-
-    @property
-    def closes(self) -> bool:
-        """Whether nothing is left to compute afterwards, so that a token can be drawn."""
-        return self.start + self.count == len(self.sequence.known)
 
 
 class Scheduler:

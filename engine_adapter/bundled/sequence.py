@@ -78,12 +78,6 @@ class Sequence:
         return len(self.known) - self.prompt_tokens
 
     @property
-    def goes_on(self) -> bool:
-        """Whether a token that ends answers does not end this one. A bound form has an end."""
-        sampling = self.sampling
-        return sampling.ignore_eos and sampling.grammar is None and sampling.json_schema is None
-
-    @property
     def usage(self) -> Usage:
         """Tokens read, written and not computed again."""
         return Usage(

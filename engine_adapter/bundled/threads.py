@@ -7,7 +7,7 @@ runs as long as the step takes where nobody interferes, and shorter where somebo
 
 from __future__ import annotations
 
-SAMPLE_S = 0.5  # a judgement is made on steps of so many seconds together
+SAMPLE_S = 0.4  # a judgement is made on steps of so many seconds together
 TAKEN = 0.75  # of the time on the processor; below this somebody interferes
 OURS = 0.9  # above this nobody does
 PATIENCE_S = 2.0  # until more threads are tried again; doubles with each failure
@@ -44,7 +44,7 @@ class Threads:
             self._calm_s, self._trying = 0.0, False
         elif self._trying and share >= OURS:
             self._trying, self._patience_s = False, PATIENCE_S
-        elif self.count < self._most and self._calm_s >= self._patience_s:
+        elif self.count < self._most and share >= OURS and self._calm_s >= self._patience_s:
             self.count = min(2 * self.count, self._most)
             self._calm_s, self._trying = 0.0, True
         return self.count != before

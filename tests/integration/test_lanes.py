@@ -1,4 +1,4 @@
-"""The real context: states that are copied, cut and continued give what a fresh computation gives."""
+"""The real context: states that are copied and cut give what a fresh computation gives."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 from engine_adapter.bundled.config import Loading, Settings
 from engine_adapter.bundled.llama.context import Lanes
 from engine_adapter.bundled.llama.model import Model
-from engine_adapter.bundled.scheduler import Portion
+from engine_adapter.bundled.portion import Portion
 from engine_adapter.bundled.sequence import Sequence
 from engine_adapter.types import Sampling
 

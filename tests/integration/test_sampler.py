@@ -17,7 +17,7 @@ from engine_adapter.bundled.llama.context import Lanes
 from engine_adapter.bundled.llama.model import Model
 from engine_adapter.bundled.llama.sampler import Sampler
 from engine_adapter.bundled.llama.vocabulary import Vocabulary
-from engine_adapter.bundled.scheduler import Portion
+from engine_adapter.bundled.portion import Portion
 from engine_adapter.bundled.sequence import Drawn, Sequence
 from engine_adapter.errors import Broken, Refused
 from engine_adapter.types import Sampling

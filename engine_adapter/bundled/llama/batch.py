@@ -8,7 +8,7 @@ from collections.abc import Sequence as Many
 import llama_cpp.llama_cpp as C
 import numpy as np
 
-from engine_adapter.bundled.scheduler import Portion
+from engine_adapter.bundled.portion import Portion
 
 
 class Batch:

@@ -12,7 +12,7 @@ from engine_adapter.bundled.config import CACHE_TYPES, Defaults, Settings
 from engine_adapter.bundled.llama.batch import Batch
 from engine_adapter.bundled.llama.model import Model, ModelRefused
 from engine_adapter.bundled.llama.sampler import Sampler
-from engine_adapter.bundled.scheduler import Portion
+from engine_adapter.bundled.portion import Portion
 from engine_adapter.bundled.sequence import Drawn, Sequence
 
 FLASH_ATTENTION = {"auto": -1, "off": 0, "on": 1}  # llama.h: llama_flash_attn_type
@@ -72,7 +72,7 @@ class Lanes:
     # ---- see loop.Device -------------------------------------------------------------------
 
     def decode(self, portions: Many[Portion]) -> int:
-        """See ``loop.Device``."""
+        """See ``device.Device``."""
         self._rows = self._batch.fill(portions)
         result: int = C.llama_decode(self._handle, self._batch.struct)
         if result != 0:
@@ -86,7 +86,7 @@ class Lanes:
         )
 
     def draw(self, sequence: Sequence) -> Drawn:
-        """See ``loop.Device``. Raises ``KeyError`` where ``decode`` left no logits for it: asking
+        """See ``device.Device``. Raises ``KeyError`` where ``decode`` left no logits for it: asking
         llama.cpp for logits that are not there ends the process."""
         sampler = sequence.drawing
         if sequence.slot is None or not isinstance(sampler, Sampler):
@@ -94,20 +94,20 @@ class Lanes:
         return sampler.draw(self._handle, self._rows[sequence.slot])
 
     def ends(self, token: int) -> bool:
-        """See ``loop.Device``."""
+        """See ``device.Device``."""
         return self._vocabulary.ends(token)
 
     def piece(self, token: int) -> bytes:
-        """See ``loop.Device``."""
+        """See ``device.Device``."""
         return self._vocabulary.piece(token)
 
     def keep(self, slot: int, count: int) -> None:
-        """See ``loop.Device``."""
+        """See ``device.Device``."""
         if not C.llama_memory_seq_rm(self._memory, slot, count, -1):
             raise RuntimeError(f"this model's memory cannot be cut to {count} tokens")
 
     def save(self, slot: int) -> memoryview:
-        """See ``loop.Device``."""
+        """See ``device.Device``."""
         size = C.llama_state_seq_get_size(self._handle, slot)
         state = np.empty(size, np.uint8)
         pointer = state.ctypes.data_as(ctypes.POINTER(ctypes.c_uint8))
@@ -117,13 +117,13 @@ class Lanes:
         return state.data[:written]
 
     def load(self, slot: int, state: memoryview) -> bool:
-        """See ``loop.Device``."""
+        """See ``device.Device``."""
         data = np.frombuffer(state, np.uint8)
         pointer = data.ctypes.data_as(ctypes.POINTER(ctypes.c_uint8))
         return bool(C.llama_state_seq_set_data(self._handle, pointer, len(data), slot))
 
     def use_threads(self, count: int) -> None:
-        """See ``loop.Device``."""
+        """See ``device.Device``."""
         C.llama_set_n_threads(self._handle, count, count)
 
     def close(self) -> None:
@@ -131,7 +131,7 @@ class Lanes:
         C.llama_free(self._handle)
 
     def release(self, sequence: Sequence) -> None:
-        """See ``loop.Device``."""
+        """See ``device.Device``."""
         if sequence.drawing is not None:
             sequence.drawing.close()
             sequence.drawing = None

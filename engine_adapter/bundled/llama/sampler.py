@@ -1,10 +1,4 @@
-"""How one answer's tokens are drawn: few candidates of many, a chain in C, a grammar's consent.
-
-Microseconds a draw from 49,152 tokens, 8 in a row just after a step, on a busy machine; in
-brackets ``llama_sampler_sample`` with the whole chain: greedy 38 (175), the defaults 81 (191),
-penalties 104 (428), DRY 107 (321), both with a bias 115 (610), no top-k 960 (890), the defaults
-with 5 logprobs 220; a draw that a grammar allows some 40 more, one that it refuses 300 to 1,500.
-"""
+"""How one answer's tokens are drawn: few candidates of many, a chain in C, a grammar's consent."""
 
 from __future__ import annotations
 
@@ -62,7 +56,14 @@ class Sampler:
         self._recent = deque(prompt[-WINDOW:] if self._chain.looks_back else (), WINDOW)
 
     def draw(self, context: C.llama_context_p, row: int) -> Drawn:
-        """The next token, from the logits of this row of the last batch. Raises ``Broken``."""
+        """The next token, from the logits of this row of the last batch. Raises ``Broken``.
+
+        Microseconds of 49,152 tokens, 8 in a row just after a step, on a busy machine; in brackets
+        ``llama_sampler_sample`` with the whole chain: greedy 38 (175), the defaults 81 (191),
+        penalties 104 (428), DRY 107 (321), both with a bias 115 (610), no top-k 960 (890), the
+        defaults with 5 logprobs 220; a draw that a grammar allows some 40 more, one that it
+        refuses 300 to 1,500.
+        """
         logits = self._view(context, row)
         token = self._choose(logits)
         if self._chain.looks_back:

@@ -51,7 +51,7 @@ class Vocabulary:
         return np.fromiter((piece[0] if piece else 256 for piece in pieces), np.int16, self.size)
 
     def ends(self, token: int) -> bool:
-        """See ``loop.Device``: end of turn, of text and whatever else the model calls an end."""
+        """See ``device.Device``: end of turn, of text and whatever else the model calls an end."""
         return bool(C.llama_vocab_is_eog(self.handle, token))
 
     def spelling(self, token: int) -> bytes:
@@ -59,7 +59,7 @@ class Vocabulary:
         return self.piece(token) or self._text(token, special=True)
 
     def piece(self, token: int) -> bytes:
-        """See ``loop.Device``."""
+        """See ``device.Device``."""
         known = self._pieces.get(token)
         if known is None:
             known = self._pieces[token] = self._text(token, special=False)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 
-from engine_adapter.bundled.scheduler import Portion
+from engine_adapter.bundled.portion import Portion
 from engine_adapter.errors import Overloaded
 from engine_adapter.types import Failed, Finished, Text, Usage
 from tests.unit.engine.test_loop import Desk, Paper

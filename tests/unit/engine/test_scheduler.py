@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine_adapter.bundled.scheduler import AGED_S, Portion, Scheduler
+from engine_adapter.bundled.portion import Portion
+from engine_adapter.bundled.scheduler import AGED_S, Scheduler
 from engine_adapter.bundled.sequence import Sequence
 from engine_adapter.bundled.slots import Slots
 from engine_adapter.errors import Overloaded
