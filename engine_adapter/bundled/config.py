@@ -45,9 +45,10 @@ class Settings:
     how many layers a build with a GPU puts there (-1 is all). ``pinned`` models are never
     unloaded, others after ``idle_s`` without a request (0 is never).
 
-    ``spin`` is how often an idle OpenMP thread looks before it sleeps. libgomp's own default
-    collapses beside a busy process: on 2 cores with one busy neighbour, 8 answers fell from 220 to
-    65 tokens/s, with 1,000 spins from 198 to 107.
+    ``spin`` is how often an OpenMP thread looks for work before it sleeps. On 2 cores, 8 answers,
+    tokens/s with the machine to itself / beside one busy process / beside two: libgomp's default
+    348 / 48 / 14, 10,000 345 / 67 / 133, 1,000 285 / 132 / 153, one thread alone 214 / 170 / 144;
+    so 10,000, and ``threads.py`` takes threads away while others need the processor.
     """
 
     slots: int = 8
@@ -64,7 +65,7 @@ class Settings:
     gpu_layers: int = -1
     pinned: bool = False
     idle_s: float = 1800.0
-    spin: int = 1000
+    spin: int = 10_000
 
     def __post_init__(self) -> None:
         for name, value, least, most in (

@@ -18,6 +18,7 @@ from engine_adapter.bundled.threads import Threads
 from engine_adapter.errors import Broken, EngineError, Overloaded
 from engine_adapter.types import Event, Failed, Finished, FinishReason, Progress, Text
 
+TELL_S = 0.04  # words wait at most so long for each other; readers get them every 50 ms anyway
 NO_ROOM = 1  # llama_decode: no place in the memory; nothing was changed
 Told = tuple[int, Event]  # a sequence's id and what happens to it
 
@@ -52,6 +53,8 @@ class DecodeLoop:
         self._last_token: dict[int, float] = {}
         self._turn_s = 1.0
         self._crowded = False
+        self._urgent = False
+        self._told_at = 0.0
 
     # ---- from any thread --------------------------------------------------------------------
 
@@ -117,9 +120,7 @@ class DecodeLoop:
             self._tell_progress(sequence, ahead)
         if portions:
             self._compute(portions, len(writers))
-        told, self._told = self._told, []
-        if told:
-            self._tell(told)
+        self._tell_now_and_then()
 
     def _give_lanes(self) -> None:
         """Lanes to whose turn it is: free ones, or those of who must make room for them.
@@ -205,6 +206,7 @@ class DecodeLoop:
         last = self._last_token.get(sequence.id)
         self._last_token[sequence.id] = now
         if last is None:
+            self._urgent = True
             self.tally.first_token(now - sequence.arrived_at)
         else:
             self.tally.inter_token(now - last)
@@ -276,6 +278,7 @@ class DecodeLoop:
         if isinstance(event, Finished) and event.reason == "stop" and sequence.transcript.called:
             event = replace(event, reason="tool_calls")
         self._told.append((sequence.id, event))
+        self._urgent = True
         if sequence.slot is not None:
             if isinstance(event, Failed):
                 self._cache.abandon(sequence)
@@ -302,6 +305,15 @@ class DecodeLoop:
 
     # ---- telling ----------------------------------------------------------------------------
 
+    def _tell_now_and_then(self) -> None:
+        """Tell first and last words and places in line at once, other words a few together: each
+        telling wakes other processes, and they take the processor from the step that runs."""
+        now = time.monotonic()
+        if self._told and (self._urgent or now - self._told_at >= TELL_S):
+            told, self._told = self._told, []
+            self._urgent, self._told_at = False, now
+            self._tell(told)
+
     def _tell_words(self, sequence: Sequence, events: list[Event]) -> None:
         for event in events:
             if sequence.logprobs and isinstance(event, Text):
@@ -318,6 +330,7 @@ class DecodeLoop:
         )
         if self._progress.get(sequence.id) != progress:
             self._progress[sequence.id] = progress
+            self._urgent = True
             self._told.append((sequence.id, progress))
 
     def _gauge(self) -> None:

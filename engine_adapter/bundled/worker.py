@@ -7,12 +7,12 @@ host does.
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import json
 import os
 import socket
 import sys
-import threading
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 from engine_adapter.bundled.cache import StateCache
 from engine_adapter.bundled.child import tie_to_parent
@@ -21,10 +21,10 @@ from engine_adapter.bundled.folder import default_directory
 from engine_adapter.bundled.frames import (
     Frame,
     event_to_json,
-    pack,
     receive,
     request_from_json,
 )
+from engine_adapter.bundled.line import Line
 from engine_adapter.bundled.llama.context import Lanes
 from engine_adapter.bundled.llama.model import Model, ModelRefused
 from engine_adapter.bundled.loop import DecodeLoop, Told
@@ -43,11 +43,8 @@ TALLY_S = 1.0
 class Worker:
     """Takes requests from the line and hands sequences to the loop."""
 
-    def __init__(
-        self, settings: Settings, model: Model, lanes: Lanes, line: asyncio.StreamWriter
-    ) -> None:
+    def __init__(self, settings: Settings, model: Model, lanes: Lanes, line: Line) -> None:
         self._line = line
-        self._io = asyncio.get_running_loop()
         self.preparer = Preparer(settings, model, lanes)
         self.spill = _open_spill(settings)
         scheduler = Scheduler(slots=settings.slots, queue=settings.queue)
@@ -57,7 +54,7 @@ class Worker:
             StateCache(lanes, scheduler.slots, limit=settings.cache_mib << 20, overflow=self.spill),
             Pace(target_s=settings.step_s, most=settings.batch_tokens),
             Threads(settings.thread_count),
-            self._tell_from_thread,
+            self._tell,
         )
         self._asked: dict[int, asyncio.Task[None]] = {}
 
@@ -82,11 +79,8 @@ class Worker:
         except Exception as error:  # whoever asked must hear of it, whatever it is
             self._tell([(id_, Failed(Broken(f"The prompt could not be prepared: {error!r}")))])
 
-    def _tell_from_thread(self, told: list[Told]) -> None:
-        self._io.call_soon_threadsafe(self._tell, told)
-
     def _tell(self, told: list[Told]) -> None:
-        self._line.write(pack({"events": [[id_, event_to_json(event)] for id_, event in told]}))
+        self._line.send({"events": [[id_, event_to_json(event)] for id_, event in told]})
 
     async def keep_counting(self) -> None:
         """Tell the host now and then what was counted, when it has changed."""
@@ -95,7 +89,7 @@ class Worker:
             snapshot = self.loop.tally.snapshot()
             if snapshot != told:
                 told = snapshot
-                self._line.write(pack({"tally": snapshot}))
+                self._line.send({"tally": snapshot})
             await asyncio.sleep(TALLY_S)
 
 
@@ -109,49 +103,47 @@ def _open_spill(settings: Settings) -> Spill | None:
         return None
 
 
-async def serve(line: socket.socket, loading: Loading) -> int:
+async def serve(connection: socket.socket, loading: Loading) -> int:
     """Load, say so, then work until the host hangs up. Returns the exit status."""
-    reader, writer = await asyncio.open_connection(sock=line)
+    line = Line(connection.dup())  # the reader's own is closed with the reader
+    reader, writer = await asyncio.open_connection(sock=connection)
+    io = asyncio.get_running_loop()
+    # One thread for everything that computes, the trial while loading included: libgomp keeps a
+    # team for each, and where all teams are more threads than cores it lets none of them spin.
+    computing = ThreadPoolExecutor(1, "compute")
     try:
-        model = await asyncio.to_thread(Model, loading)
-        lanes = await asyncio.to_thread(Lanes, model, loading.settings)
-        worker = Worker(loading.settings, model, lanes, writer)
+        model = await io.run_in_executor(computing, Model, loading)
+        lanes = await io.run_in_executor(computing, Lanes, model, loading.settings)
+        worker = Worker(loading.settings, model, lanes, line)
         await worker.preparer.check()
     except ModelRefused as refusal:
-        writer.write(pack({"refused": f"llama.cpp refuses it: {refusal}"}))
-        await writer.drain()
+        line.send({"refused": f"llama.cpp refuses it: {refusal}"})
+        await line.drain()
         return 0
     except TemplateRefused as refusal:
-        writer.write(pack({"refused": f"Its chat template cannot be used: {refusal}"}))
-        await writer.drain()
+        line.send({"refused": f"Its chat template cannot be used: {refusal}"})
+        await line.drain()
         return 0
-    writer.write(pack({"loaded": {"context": lanes.context}}))
-    over = asyncio.Event()
-    io = asyncio.get_running_loop()
-
-    def compute() -> None:
-        try:
-            worker.loop.run()
-        finally:
-            io.call_soon_threadsafe(over.set)
-
-    threading.Thread(target=compute, name="decode", daemon=True).start()
+    line.send({"loaded": {"context": lanes.context}})
+    over = asyncio.ensure_future(io.run_in_executor(computing, worker.loop.run))
+    over.add_done_callback(lambda done: done.exception())  # told by the loop to whom it concerns
     counting = asyncio.create_task(worker.keep_counting())
     try:
-        return await _work(reader, worker, asyncio.create_task(over.wait()))
+        return await _work(reader, worker, over)
     finally:
         counting.cancel()
-        with contextlib.suppress(ConnectionError):
-            await writer.drain()
+        await line.drain()
+        writer.close()
         if worker.spill is not None:
             await asyncio.to_thread(worker.spill.close)
 
 
-async def _work(reader: asyncio.StreamReader, worker: Worker, ended: asyncio.Task[bool]) -> int:
+async def _work(reader: asyncio.StreamReader, worker: Worker, ended: asyncio.Future[None]) -> int:
     """Do what the host says until it hangs up (0) or nothing can be computed any more (1)."""
     while not ended.done():
         frame = asyncio.create_task(receive(reader))
-        await asyncio.wait({frame, ended}, return_when=asyncio.FIRST_COMPLETED)
+        either: set[asyncio.Future[Any]] = {frame, ended}
+        await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
         if frame.done():
             if (message := frame.result()) is None:
                 return 0
@@ -162,8 +154,8 @@ async def _work(reader: asyncio.StreamReader, worker: Worker, ended: asyncio.Tas
 def main() -> None:
     """The process. Leaves without the C++ destructors: the thread may still be computing."""
     tie_to_parent()
-    line = socket.socket(fileno=int(sys.argv[1]))
-    status = asyncio.run(serve(line, Loading.from_json(json.loads(sys.argv[2]))))
+    connection = socket.socket(fileno=int(sys.argv[1]))
+    status = asyncio.run(serve(connection, Loading.from_json(json.loads(sys.argv[2]))))
     sys.stderr.flush()
     os._exit(status)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 
+from engine_adapter.bundled.loop import TELL_S
 from engine_adapter.bundled.portion import Portion
 from engine_adapter.errors import Overloaded
 from engine_adapter.types import Failed, Finished, Text, Usage
@@ -114,8 +115,15 @@ def test_what_idle_lanes_hold_goes_before_anybody_is_set_aside() -> None:
     assert desk.loop.tally.snapshot()["counters"]["preemptions"] == 0
 
 
-def test_words_come_as_they_are_drawn() -> None:
+def test_first_words_come_at_once_and_further_ones_a_few_together() -> None:
     desk = Desk(Paper(), slots=1)
-    desk.submit(4, room=3)
-    desk.run(2)
-    assert [event for event in desk.told[0] if isinstance(event, Text)] == [Text("a"), Text("b")]
+    desk.submit(4, room=20)
+    desk.run(1)
+    assert desk.told[0][-1] == Text("a")
+    desk.run(3)
+    assert desk.text(0) == "a"
+    time.sleep(TELL_S)
+    desk.run(1)
+    assert desk.text(0) == "abcde"
+    desk.run(15)
+    assert isinstance(desk.last(0), Finished)
