@@ -22,7 +22,7 @@ from pathlib import Path
 import uvicorn
 from starlette.applications import Starlette
 
-from engine_adapter.bundled.config import CACHE_TYPES, FLASH_ATTENTION, Settings
+from engine_adapter.bundled.config import AUTO, CACHE_TYPES, FLASH_ATTENTION, Settings
 from engine_adapter.bundled.host import BundledEngine
 from engine_adapter.bundled.server import create_app
 from engine_adapter.engine import Engine
@@ -39,7 +39,7 @@ HELP = {
     "deadline_s": "longest time for an answer, the line included, in seconds",
     "cache_mib": "memory for the states of prompts that were read",
     "cache_disk_mib": "as much more on disk, encrypted; 0 is none",
-    "kv_type": f"how keys and values are stored: {', '.join(CACHE_TYPES)}",
+    "kv_type": f"how keys and values are stored: {', '.join([AUTO, *CACHE_TYPES])}",
     "flash_attention": ", ".join(FLASH_ATTENTION),
     "gpu_layers": "layers that a build with a GPU puts there; -1 is all",
     "idle_s": "seconds without a request after which a model is unloaded; 0 is never",

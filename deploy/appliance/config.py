@@ -32,7 +32,7 @@ ENGINE_OPTIONS: dict[str, tuple[str, tuple[float, float] | tuple[str, ...]]] = {
     "KONAK_ENGINE_DEADLINE_S": ("--deadline-s", (1.0, 86_400.0)),
     "KONAK_ENGINE_CACHE_MIB": ("--cache-mib", (0, 1 << 22)),
     "KONAK_ENGINE_CACHE_DISK_MIB": ("--cache-disk-mib", (0, 1 << 24)),
-    "KONAK_ENGINE_KV_TYPE": ("--kv-type", ("f16", "bf16", "q8_0", "q5_1", "q4_0")),
+    "KONAK_ENGINE_KV_TYPE": ("--kv-type", ("auto", "f16", "bf16", "q8_0", "q5_1", "q4_0")),
     "KONAK_ENGINE_FLASH_ATTENTION": ("--flash-attention", ("auto", "on", "off")),
     "KONAK_ENGINE_GPU_LAYERS": ("--gpu-layers", (-1, 1000)),
     "KONAK_ENGINE_IDLE_S": ("--idle-s", (0.0, float(1 << 31))),

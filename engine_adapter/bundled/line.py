@@ -35,7 +35,7 @@ class Line:
 
     async def drain(self) -> None:
         """Return when everything is sent, or the line is lost."""
-        while self._left:  # a lock and an event for what happens once would be more, not better
+        while self._left:  # noqa: ASYNC110 - once, at the end: an event would be more, not better
             await asyncio.sleep(0.01)
 
     def _push(self) -> bool:

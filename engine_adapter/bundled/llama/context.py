@@ -8,14 +8,12 @@ from collections.abc import Sequence as Many
 import llama_cpp.llama_cpp as C
 import numpy as np
 
-from engine_adapter.bundled.config import CACHE_TYPES, Defaults, Settings
+from engine_adapter.bundled.config import Defaults, Settings
 from engine_adapter.bundled.llama.batch import Batch
 from engine_adapter.bundled.llama.model import Model, ModelRefused
 from engine_adapter.bundled.llama.sampler import Sampler
 from engine_adapter.bundled.portion import Portion
 from engine_adapter.bundled.sequence import Drawn, Sequence
-
-FLASH_ATTENTION = {"auto": -1, "off": 0, "on": 1}  # llama.h: llama_flash_attn_type
 
 
 class Lanes:
@@ -46,8 +44,10 @@ class Lanes:
         params.n_batch = params.n_ubatch = batch
         params.n_outputs_max = slots
         params.n_threads = params.n_threads_batch = settings.thread_count
-        params.type_k = params.type_v = CACHE_TYPES[settings.kv_type].ggml
-        params.flash_attn_type = FLASH_ATTENTION[settings.flash_attention]
+        card = bool(settings.gpu_layers and C.llama_supports_gpu_offload())
+        params.type_k = params.type_v = settings.cache_type(card=card).ggml
+        heads = C.llama_model_n_head(self._model.handle)
+        params.flash_attn_type = settings.flash(heads, self.context, card=card)
         context = C.llama_init_from_model(self._model.handle, params)
         if not context:
             cause = self._model.log.cause or "no memory"
