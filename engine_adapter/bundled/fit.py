@@ -85,7 +85,7 @@ def _buffers(header: Header, settings: Settings, context: int, kind: ModelKind) 
     numbers = batch * (6 * shape.embedding + 2 * shape.feed_forward)
     numbers += 2 * outputs * shape.vocabulary
     numbers += batch * context // 2  # the mask, in 16 bits
-    if not settings.flash(shape.heads, context):
+    if not settings.flash():
         numbers += batch * context * shape.heads
     return PROCESS_BYTES + VOCABULARY_BYTES_EACH * shape.vocabulary + 4 * numbers
 

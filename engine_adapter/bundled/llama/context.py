@@ -46,8 +46,7 @@ class Lanes:
         params.n_threads = params.n_threads_batch = settings.thread_count
         card = bool(settings.gpu_layers and C.llama_supports_gpu_offload())
         params.type_k = params.type_v = settings.cache_type(card=card).ggml
-        heads = C.llama_model_n_head(self._model.handle)
-        params.flash_attn_type = settings.flash(heads, self.context, card=card)
+        params.flash_attn_type = settings.flash(card=card)
         context = C.llama_init_from_model(self._model.handle, params)
         if not context:
             cause = self._model.log.cause or "no memory"
