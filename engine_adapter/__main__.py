@@ -22,7 +22,8 @@ from pathlib import Path
 import uvicorn
 from starlette.applications import Starlette
 
-from engine_adapter.bundled.config import AUTO, CACHE_TYPES, FLASH_ATTENTION, Settings
+from engine_adapter.bundled.attention import AUTO, CACHE_TYPES, FLASH_ATTENTION
+from engine_adapter.bundled.config import Settings
 from engine_adapter.bundled.host import BundledEngine
 from engine_adapter.bundled.server import create_app
 from engine_adapter.engine import Engine

@@ -13,9 +13,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from engine_adapter.bundled import fit, own_settings
-from engine_adapter.bundled.config import Loading, Settings
+from engine_adapter.bundled.config import Settings
 from engine_adapter.bundled.gguf import Damaged
 from engine_adapter.bundled.header import Header, read_header
+from engine_adapter.bundled.loading import Loading
 from engine_adapter.bundled.own_settings import BadSettings, OwnSettings
 from engine_adapter.types import ModelKind
 

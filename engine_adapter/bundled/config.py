@@ -3,36 +3,11 @@
 from __future__ import annotations
 
 import os
-from dataclasses import asdict, dataclass
-from pathlib import Path
-from typing import Any
+from dataclasses import dataclass
 
-from engine_adapter.types import ModelKind
+from engine_adapter.bundled.attention import AUTO, CACHE_TYPES, FLASH_ATTENTION
 
 MOST_SLOTS = 256  # llama.cpp's LLAMA_MAX_SEQ
-
-
-@dataclass(frozen=True, slots=True)
-class CacheType:
-    """How keys and values are stored: ggml's number, and the bytes of one element."""
-
-    ggml: int
-    bytes_each: float
-
-
-CACHE_TYPES = {
-    "f16": CacheType(1, 2.0),
-    "bf16": CacheType(30, 2.0),
-    "q8_0": CacheType(8, 34 / 32),
-    "q5_1": CacheType(7, 24 / 32),
-    "q4_0": CacheType(2, 18 / 32),
-}
-FLASH_ATTENTION = {"auto": -1, "on": 1, "off": 0}  # llama.h: llama_flash_attn_type
-AUTO = "auto"
-# On 2 cores with AMX and bf16, tokens/s of 8 / 32 answers: bf16 with flash attention 390 / 493,
-# without 282 / 317; f16 with 262 / 305. Far into a conversation f16 with flash attention takes twice
-# the time of a step, and bf16 twice that of reading one long prompt alone.
-ON_PROCESSORS, ON_CARDS = "bf16", "f16"
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +41,7 @@ class Settings:
     cache_mib: int = 512
     cache_disk_mib: int = 0
     kv_type: str = AUTO
-    flash_attention: str = "auto"
+    flash_attention: str = AUTO
     gpu_layers: int = -1
     pinned: bool = False
     idle_s: float = 1800.0
@@ -101,56 +76,10 @@ class Settings:
         """Threads of one model's worker."""
         return self.threads or len(os.sched_getaffinity(0))
 
-    def cache_type(self, *, card: bool = False) -> CacheType:
-        """How keys and values are stored, where a graphics card computes or not."""
-        chosen = ON_CARDS if card else ON_PROCESSORS
-        return CACHE_TYPES[chosen if self.kv_type == AUTO else self.kv_type]
-
-    def flash(self, *, card: bool = False) -> int:
-        """llama.cpp's number for with (1), without (0) or its own choice (-1)."""
-        return (
-            1
-            if self.flash_attention == AUTO and not card
-            else FLASH_ATTENTION[self.flash_attention]
-        )
-
     @property
     def batch_tokens(self) -> int:
         """Tokens of the largest step: every slot's next token and a prompt's portion must fit."""
         return max(self.batch, 2 * self.slots)
-
-
-@dataclass(frozen=True, slots=True)
-class Loading:
-    """What one worker loads. ``repack`` allows llama.cpp's processor-specific weight layouts;
-    ``adapter`` is a LoRA adapter's file to lay over the model."""
-
-    path: Path
-    settings: Settings
-    repack: bool = True
-    adapter: Path | None = None
-    kind: ModelKind = "text"
-
-    def as_json(self) -> dict[str, Any]:
-        """For the worker's command line; the inverse of ``from_json``."""
-        return {
-            "path": str(self.path),
-            "settings": asdict(self.settings),
-            "repack": self.repack,
-            "adapter": None if self.adapter is None else str(self.adapter),
-            "kind": self.kind,
-        }
-
-    @classmethod
-    def from_json(cls, data: dict[str, Any]) -> Loading:
-        """Raises ``TypeError`` or ``ValueError`` where the data is not one's own."""
-        return cls(
-            Path(data["path"]),
-            Settings(**data["settings"]),
-            repack=data["repack"],
-            adapter=None if data["adapter"] is None else Path(data["adapter"]),
-            kind=data["kind"],
-        )
 
 
 @dataclass(frozen=True, slots=True)

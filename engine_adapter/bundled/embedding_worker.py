@@ -19,11 +19,11 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 
 from engine_adapter.bundled.child import tie_to_parent
-from engine_adapter.bundled.config import Loading
 from engine_adapter.bundled.embedding import Batcher
 from engine_adapter.bundled.frames import LARGEST, Frame, event_to_json, pack, receive
 from engine_adapter.bundled.llama.embedder import Embedder
 from engine_adapter.bundled.llama.model import Model, ModelRefused
+from engine_adapter.bundled.loading import Loading
 from engine_adapter.errors import Broken, EngineError, Refused
 from engine_adapter.types import Failed
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from engine_adapter.bundled import attention
 from engine_adapter.bundled.config import Settings
 from engine_adapter.bundled.header import ENCODERS, Header
 from engine_adapter.types import ModelKind
@@ -61,7 +62,7 @@ def need(
     room = settings.slots * context if kind == "text" else max(context, settings.batch_tokens)
     cells = -(-room // CELLS_PAD) * CELLS_PAD
     cell = sum(shape.kv_heads) * (shape.key_length + shape.value_length)
-    states = int(cells * cell * settings.cache_type().bytes_each)
+    states = int(cells * cell * attention.cache_type(settings.kv_type).bytes_each)
     states += 4 * settings.slots * len(shape.kv_heads) * shape.state
     if header.architecture in ENCODERS:
         states = 0
@@ -85,7 +86,7 @@ def _buffers(header: Header, settings: Settings, context: int, kind: ModelKind) 
     numbers = batch * (6 * shape.embedding + 2 * shape.feed_forward)
     numbers += 2 * outputs * shape.vocabulary
     numbers += batch * context // 2  # the mask, in 16 bits
-    if not settings.flash():
+    if not attention.flash_attention(settings.flash_attention):
         numbers += batch * context * shape.heads
     return PROCESS_BYTES + VOCABULARY_BYTES_EACH * shape.vocabulary + 4 * numbers
 

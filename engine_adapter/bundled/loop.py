@@ -14,13 +14,12 @@ from engine_adapter.bundled.portion import Portion
 from engine_adapter.bundled.scheduler import Scheduler
 from engine_adapter.bundled.sequence import Sequence
 from engine_adapter.bundled.tally import Tally
+from engine_adapter.bundled.telling import Telling, Told
 from engine_adapter.bundled.threads import Threads
 from engine_adapter.errors import Broken, EngineError, Overloaded
 from engine_adapter.types import Event, Failed, Finished, FinishReason, Progress, Text
 
-TELL_S = 0.04  # words wait at most so long for each other; readers get them every 50 ms anyway
 NO_ROOM = 1  # llama_decode: no place in the memory; nothing was changed
-Told = tuple[int, Event]  # a sequence's id and what happens to it
 
 
 class DecodeLoop:
@@ -43,18 +42,15 @@ class DecodeLoop:
         self._cache = cache
         self._pace = pace
         self._threads = threads
-        self._tell = tell
+        self._telling = Telling(tell)
         self.tally = Tally()
         self._wake = threading.Condition()
         self._arrived: list[Sequence] = []
         self._sequences: dict[int, Sequence] = {}
-        self._told: list[Told] = []
         self._progress: dict[int, Progress] = {}
         self._last_token: dict[int, float] = {}
         self._turn_s = 1.0
         self._crowded = False
-        self._urgent = False
-        self._told_at = 0.0
 
     # ---- from any thread --------------------------------------------------------------------
 
@@ -120,7 +116,7 @@ class DecodeLoop:
             self._tell_progress(sequence, ahead)
         if portions:
             self._compute(portions, len(writers))
-        self._tell_now_and_then()
+        self._telling.now_and_then()
 
     def _give_lanes(self) -> None:
         """Lanes to whose turn it is: free ones, or those of who must make room for them.
@@ -206,7 +202,7 @@ class DecodeLoop:
         last = self._last_token.get(sequence.id)
         self._last_token[sequence.id] = now
         if last is None:
-            self._urgent = True
+            self._telling.hurry()
             self.tally.first_token(now - sequence.arrived_at)
         else:
             self.tally.inter_token(now - last)
@@ -253,7 +249,9 @@ class DecodeLoop:
         with self._wake:
             left = list(self._sequences)
             self._sequences.clear()
-        self._tell([*self._told, *((id_, Failed(error)) for id_ in left)])
+        for id_ in left:
+            self._telling.add(id_, Failed(error))
+        self._telling.all()
 
     # ---- the end of a sequence --------------------------------------------------------------
 
@@ -277,8 +275,8 @@ class DecodeLoop:
             self._tell_words(sequence, sequence.transcript.finish())
         if isinstance(event, Finished) and event.reason == "stop" and sequence.transcript.called:
             event = replace(event, reason="tool_calls")
-        self._told.append((sequence.id, event))
-        self._urgent = True
+        self._telling.add(sequence.id, event)
+        self._telling.hurry()
         if sequence.slot is not None:
             if isinstance(event, Failed):
                 self._cache.abandon(sequence)
@@ -305,21 +303,12 @@ class DecodeLoop:
 
     # ---- telling ----------------------------------------------------------------------------
 
-    def _tell_now_and_then(self) -> None:
-        """Tell first and last words and places in line at once, other words a few together: each
-        telling wakes other processes, and they take the processor from the step that runs."""
-        now = time.monotonic()
-        if self._told and (self._urgent or now - self._told_at >= TELL_S):
-            told, self._told = self._told, []
-            self._urgent, self._told_at = False, now
-            self._tell(told)
-
     def _tell_words(self, sequence: Sequence, events: list[Event]) -> None:
         for event in events:
             if sequence.logprobs and isinstance(event, Text):
                 event = replace(event, logprobs=tuple(sequence.logprobs))
                 sequence.logprobs.clear()
-            self._told.append((sequence.id, event))
+            self._telling.add(sequence.id, event)
 
     def _tell_progress(self, sequence: Sequence, ahead: int) -> None:
         """Tell where the sequence stands unless it is known or words have come already."""
@@ -330,8 +319,8 @@ class DecodeLoop:
         )
         if self._progress.get(sequence.id) != progress:
             self._progress[sequence.id] = progress
-            self._urgent = True
-            self._told.append((sequence.id, progress))
+            self._telling.hurry()
+            self._telling.add(sequence.id, progress)
 
     def _gauge(self) -> None:
         scheduler, tally = self._scheduler, self.tally

@@ -14,8 +14,8 @@ import sys
 from collections.abc import Sequence
 
 from engine_adapter.bundled.child import command, environment
-from engine_adapter.bundled.config import Loading
 from engine_adapter.bundled.frames import Frame, event_from_json, pack, receive, request_to_json
+from engine_adapter.bundled.loading import Loading
 from engine_adapter.bundled.tally import Lives
 from engine_adapter.errors import Broken
 from engine_adapter.types import Embeddings, Event, Failed, Finished, Request

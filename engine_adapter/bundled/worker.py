@@ -16,7 +16,7 @@ from typing import Any
 
 from engine_adapter.bundled.cache import StateCache
 from engine_adapter.bundled.child import tie_to_parent
-from engine_adapter.bundled.config import Loading, Settings
+from engine_adapter.bundled.config import Settings
 from engine_adapter.bundled.folder import default_directory
 from engine_adapter.bundled.frames import (
     Frame,
@@ -27,11 +27,13 @@ from engine_adapter.bundled.frames import (
 from engine_adapter.bundled.line import Line
 from engine_adapter.bundled.llama.context import Lanes
 from engine_adapter.bundled.llama.model import Model, ModelRefused
-from engine_adapter.bundled.loop import DecodeLoop, Told
+from engine_adapter.bundled.loading import Loading
+from engine_adapter.bundled.loop import DecodeLoop
 from engine_adapter.bundled.pace import Pace
 from engine_adapter.bundled.prepare import Preparer
 from engine_adapter.bundled.scheduler import Scheduler
 from engine_adapter.bundled.spill import Spill
+from engine_adapter.bundled.telling import Told
 from engine_adapter.bundled.templates import TemplateRefused
 from engine_adapter.bundled.threads import Threads
 from engine_adapter.errors import Broken, EngineError

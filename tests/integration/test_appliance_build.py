@@ -13,7 +13,8 @@ from deploy.appliance import build, config, packages
 from deploy.appliance.config import ENGINE_OPTIONS
 from deploy.appliance.messages import Refusal
 from engine_adapter.__main__ import _parser
-from engine_adapter.bundled.config import CACHE_TYPES, FLASH_ATTENTION, Settings
+from engine_adapter.bundled.attention import CACHE_TYPES, FLASH_ATTENTION
+from engine_adapter.bundled.config import Settings
 from tests.appliance import CHECKOUT
 
 

@@ -15,11 +15,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from engine_adapter.bundled.config import Loading, Settings
+from engine_adapter.bundled.config import Settings
 from engine_adapter.bundled.llama.grammar import parse
 from engine_adapter.bundled.llama.matcher import Matcher
 from engine_adapter.bundled.llama.model import Model
 from engine_adapter.bundled.llama.vocabulary import Vocabulary
+from engine_adapter.bundled.loading import Loading
 from engine_adapter.bundled.schemas import to_grammar
 
 GRAMMARS = [

@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from engine_adapter.bundled.config import Loading, Settings
+from engine_adapter.bundled.config import Settings
 from engine_adapter.bundled.llama.context import Lanes
 from engine_adapter.bundled.llama.model import Model
+from engine_adapter.bundled.loading import Loading
 from engine_adapter.bundled.portion import Portion
 from engine_adapter.bundled.sequence import Sequence
 from engine_adapter.types import Sampling

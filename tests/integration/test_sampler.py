@@ -12,11 +12,12 @@ import llama_cpp.llama_cpp as C
 import numpy as np
 import pytest
 
-from engine_adapter.bundled.config import Defaults, Loading, Settings
+from engine_adapter.bundled.config import Defaults, Settings
 from engine_adapter.bundled.llama.context import Lanes
 from engine_adapter.bundled.llama.model import Model
 from engine_adapter.bundled.llama.sampler import Sampler
 from engine_adapter.bundled.llama.vocabulary import Vocabulary
+from engine_adapter.bundled.loading import Loading
 from engine_adapter.bundled.portion import Portion
 from engine_adapter.bundled.sequence import Drawn, Sequence
 from engine_adapter.errors import Broken, Refused

@@ -8,6 +8,7 @@ from collections.abc import Sequence as Many
 import llama_cpp.llama_cpp as C
 import numpy as np
 
+from engine_adapter.bundled import attention
 from engine_adapter.bundled.config import Defaults, Settings
 from engine_adapter.bundled.llama.batch import Batch
 from engine_adapter.bundled.llama.model import Model, ModelRefused
@@ -45,8 +46,8 @@ class Lanes:
         params.n_outputs_max = slots
         params.n_threads = params.n_threads_batch = settings.thread_count
         card = bool(settings.gpu_layers and C.llama_supports_gpu_offload())
-        params.type_k = params.type_v = settings.cache_type(card=card).ggml
-        params.flash_attn_type = settings.flash(card=card)
+        params.type_k = params.type_v = attention.cache_type(settings.kv_type, card=card).ggml
+        params.flash_attn_type = attention.flash_attention(settings.flash_attention, card=card)
         context = C.llama_init_from_model(self._model.handle, params)
         if not context:
             cause = self._model.log.cause or "no memory"

@@ -8,7 +8,9 @@ from collections.abc import Sequence as Many
 import llama_cpp.llama_cpp as C
 import numpy as np
 
-from engine_adapter.bundled.config import FLASH_ATTENTION, Settings
+from engine_adapter.bundled import attention
+from engine_adapter.bundled.attention import FLASH_ATTENTION
+from engine_adapter.bundled.config import Settings
 from engine_adapter.bundled.llama.batch import Batch
 from engine_adapter.bundled.llama.model import Model, ModelRefused
 
@@ -43,7 +45,7 @@ class Embedder:
         params.kv_unified = True  # nothing stays: the texts of one step share the cells
         params.embeddings = True
         params.n_threads = params.n_threads_batch = settings.thread_count
-        params.type_k = params.type_v = settings.cache_type(card=True).ggml
+        params.type_k = params.type_v = attention.cache_type(settings.kv_type, card=True).ggml
         params.flash_attn_type = FLASH_ATTENTION[settings.flash_attention]
         architecture = self._model.told("general.architecture")
         if self._model.told(f"{architecture}.pooling_type") in (None, NONE):

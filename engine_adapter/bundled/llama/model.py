@@ -6,9 +6,9 @@ import ctypes
 
 import llama_cpp.llama_cpp as C
 
-from engine_adapter.bundled.config import Loading
 from engine_adapter.bundled.llama.log import Log
 from engine_adapter.bundled.llama.vocabulary import Vocabulary
+from engine_adapter.bundled.loading import Loading
 
 
 class ModelRefused(Exception):

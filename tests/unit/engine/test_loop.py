@@ -13,11 +13,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine_adapter.bundled.cache import StateCache
-from engine_adapter.bundled.loop import DecodeLoop, Told
+from engine_adapter.bundled.loop import DecodeLoop
 from engine_adapter.bundled.pace import Pace
 from engine_adapter.bundled.portion import Portion
 from engine_adapter.bundled.scheduler import Scheduler
 from engine_adapter.bundled.sequence import Drawn, Sequence
+from engine_adapter.bundled.telling import Told
 from engine_adapter.bundled.threads import Threads
 from engine_adapter.bundled.transcript import Transcript
 from engine_adapter.errors import Broken, Overloaded

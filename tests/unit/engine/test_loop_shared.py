@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import time
 
-from engine_adapter.bundled.loop import TELL_S
 from engine_adapter.bundled.portion import Portion
+from engine_adapter.bundled.telling import TELL_S
 from engine_adapter.errors import Overloaded
 from engine_adapter.types import Failed, Finished, Text, Usage
 from tests.unit.engine.test_loop import Desk, Paper

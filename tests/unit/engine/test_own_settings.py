@@ -35,7 +35,7 @@ def test_what_the_file_says_goes_before(tmp_path: Path) -> None:
         (b"slots = true", "'slots' must be a whole number"),
         (b"pinned = 1", "'pinned' must be true or false"),
         (b"idle_s = nan", "idle_s must lie between"),
-        (b"kv_type = 'q9'", "kv_type must be one of f16"),
+        (b"kv_type = 'q9'", "kv_type must be one of auto"),
         (b"kind = 'vision'", "kind must be one of text, embeddings"),
         (b"slots = ", "m.toml is no TOML"),
         (b"\xff", "m.toml is no TOML"),
