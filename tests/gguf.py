@@ -68,3 +68,14 @@ def adapter(scale: float, *, width: int = 576, layers: int = 30, rank: int = 4) 
         data += values.astype("<f4").tobytes()
         data += b"\0" * (-len(data) % 32)
     return head + b"\0" * (-len(head) % 32) + data
+
+
+def with_template(file: bytes, template: str) -> bytes:
+    """The model ``file`` with another chat template. It grows by whole blocks of 32 bytes, so that
+    the tensors stay aligned."""
+    key = text("tokenizer.chat_template") + struct.pack("<I", STRING)
+    begin = file.index(key) + len(key)
+    (length,) = struct.unpack_from("<Q", file, begin)
+    data = template.encode()
+    data += b" " * ((length - len(data)) % 32)
+    return file[:begin] + struct.pack("<Q", len(data)) + data + file[begin + 8 + length :]

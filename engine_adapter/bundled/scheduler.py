@@ -182,10 +182,10 @@ def _portion(sequence: Sequence) -> int:
 
 def _share_out(total: int, wants: Mapping[T, int]) -> list[tuple[T, int]]:
     """``total`` among those who want some: evenly, the modest first, so that what they leave
-    goes to the others."""
+    goes to the others. Equal portions are computed together, each other length by itself."""
     shares = []
     for done, (who, wanted) in enumerate(sorted(wants.items(), key=lambda item: item[1])):
-        share = min(wanted, -(-total // (len(wants) - done)))
+        share = min(wanted, total, max(1, total // (len(wants) - done)))
         shares.append((who, share))
         total -= share
     return shares
