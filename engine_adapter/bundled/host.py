@@ -10,6 +10,7 @@ from pathlib import Path
 
 from engine_adapter.bundled.catalogue import Catalogue, ModelFile
 from engine_adapter.bundled.config import Settings
+from engine_adapter.bundled.folder import default_directory, sweep
 from engine_adapter.bundled.metrics import Measured, render
 from engine_adapter.bundled.residents import Residents
 from engine_adapter.bundled.room import Room
@@ -37,6 +38,7 @@ class BundledEngine:
 
     async def start(self) -> None:
         """Begin to load what is to be there from the start; does not wait for it."""
+        sweep(default_directory())  # what a killed worker left of its states
         self._residents.start()
         await self._wake()
 
