@@ -13,7 +13,7 @@ from deploy.appliance import build, config, packages
 from deploy.appliance.config import ENGINE_OPTIONS
 from deploy.appliance.messages import Refusal
 from engine_adapter.__main__ import _parser
-from engine_adapter.bundled.attention import CACHE_TYPES, FLASH_ATTENTION
+from engine_adapter.bundled.attention import AUTO, CACHE_TYPES, FLASH_ATTENTION
 from engine_adapter.bundled.config import Settings
 from tests.appliance import CHECKOUT
 
@@ -137,7 +137,8 @@ def test_the_host_has_every_option_and_the_same_bounds() -> None:
         if field == "memory_mib":
             continue
         if isinstance(allowed[0], str):
-            assert allowed == tuple(CACHE_TYPES if field == "kv_type" else FLASH_ATTENTION)
+            known = (AUTO, *CACHE_TYPES) if field == "kv_type" else tuple(FLASH_ATTENTION)
+            assert allowed == known
             continue
         least, most = allowed
         for value in (least, most):
