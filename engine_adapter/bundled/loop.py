@@ -110,7 +110,8 @@ class DecodeLoop:
             self._give_lanes()
         self._gauge()
         writers = self._scheduler.writers()
-        budget = self._pace.budget(len(writers))
+        readers = sum(sequence.gap > 1 for sequence in self._scheduler.running)
+        budget = self._pace.budget(len(writers), readers)
         portions = self._scheduler.plan(writers, budget)
         for ahead, sequence in enumerate(self._scheduler.waiting, 1):
             self._tell_progress(sequence, ahead)

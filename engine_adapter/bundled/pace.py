@@ -8,6 +8,7 @@ from __future__ import annotations
 
 LEAST_PROMPT = 16  # tokens of prompt in a step, so that writers never starve a reader
 LEAST_SHARE = 0.3  # where writers alone take all the time, prompts may make a step longer by this
+EACH = 16  # tokens of each prompt in a step while nobody writes: its fixed cost is that of few
 ALONE = 4  # with nobody writing, a step may take this many times its target
 WEIGHT = 0.3  # of the newest measurement in the moving averages
 
@@ -24,14 +25,15 @@ class Pace:
         self._writers_s: dict[int, float] = {}
         self._token_s: float | None = None
 
-    def budget(self, writers: int) -> int:
-        """Tokens of prompts for a step in which ``writers`` sequences draw their next token."""
+    def budget(self, writers: int, readers: int = 1) -> int:
+        """Tokens of ``readers`` prompts for a step in which ``writers`` sequences draw their next
+        token."""
         most = self._most - writers
         token_s = self._token_s
         if token_s is None:
             return min(2 * LEAST_PROMPT, most)
         if not writers:
-            return min(max(LEAST_PROMPT, int(ALONE * self._target_s / token_s)), most)
+            return min(max(EACH * readers, int(ALONE * self._target_s / token_s)), most)
         writers_s = self._writing_s(writers)
         left_s = max(self._target_s - writers_s, LEAST_SHARE * writers_s)
         return min(max(LEAST_PROMPT, int(left_s / token_s)), most)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from engine_adapter.bundled.pace import ALONE, LEAST_PROMPT, Pace
+from engine_adapter.bundled.pace import ALONE, EACH, LEAST_PROMPT, Pace
 from engine_adapter.bundled.threads import PATIENCE_S, Threads
 
 
@@ -23,6 +23,7 @@ def test_readers_are_never_starved_and_a_step_is_never_too_large() -> None:
         pace.observe(writers=8, prompt_tokens=0, seconds=1.0)
         pace.observe(writers=8, prompt_tokens=32, seconds=64.0)
     assert pace.budget(writers=8) == LEAST_PROMPT
+    assert pace.budget(writers=0, readers=20) == 20 * EACH
     for _ in range(60):
         pace.observe(writers=0, prompt_tokens=512, seconds=0.001)
     assert pace.budget(writers=12) == 500
