@@ -8,8 +8,8 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-U32, F32, STRING, ARRAY = 4, 6, 8, 9
-Value = int | float | str | Sequence[str] | Sequence[int]
+U32, F32, BOOL, STRING, ARRAY = 4, 6, 7, 8, 9
+Value = bool | int | float | str | Sequence[str] | Sequence[int]
 
 ENTRIES: dict[str, Value] = {
     "general.architecture": "llama",
@@ -25,6 +25,8 @@ def text(value: str) -> bytes:
 
 
 def entry(key: str, value: Value) -> bytes:
+    if isinstance(value, bool):
+        return text(key) + struct.pack("<IB", BOOL, value)
     if isinstance(value, int):
         return text(key) + struct.pack("<II", U32, value)
     if isinstance(value, float):
@@ -79,3 +81,13 @@ def with_template(file: bytes, template: str) -> bytes:
     data = template.encode()
     data += b" " * ((length - len(data)) % 32)
     return file[:begin] + struct.pack("<Q", len(data)) + data + file[begin + 8 + length :]
+
+
+def with_entry(file: bytes, key: str, value: Value) -> bytes:
+    """The model ``file`` with one more entry. It grows by whole blocks of 32 bytes, as above."""
+    version, tensors, entries = struct.unpack_from("<IQQ", file, 4)
+    more = entry(key, value)
+    padding = -(len(more) + len(entry("tests.padding", ""))) % 32
+    more += entry("tests.padding", " " * padding)
+    head = b"GGUF" + struct.pack("<IQQ", version, tensors, entries + 2)
+    return head + more + file[len(head) :]

@@ -8,22 +8,20 @@ from __future__ import annotations
 
 import asyncio
 import base64
-import functools
-import json
-import os
 import socket
-import sys
-import threading
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 
-from engine_adapter.bundled.child import tie_to_parent
+from engine_adapter.bundled.config import Settings
 from engine_adapter.bundled.embedding import Batcher
-from engine_adapter.bundled.frames import LARGEST, Frame, event_to_json, pack, receive
+from engine_adapter.bundled.frames import LARGEST, Frame, event_to_json
+from engine_adapter.bundled.line import Line
 from engine_adapter.bundled.llama.embedder import Embedder
 from engine_adapter.bundled.llama.model import Model, ModelRefused
 from engine_adapter.bundled.loading import Loading
+from engine_adapter.bundled.runs import framed
+from engine_adapter.bundled.working import run, work
 from engine_adapter.errors import Broken, EngineError, Refused
 from engine_adapter.types import Failed
 
@@ -33,8 +31,8 @@ BYTES_A_NUMBER = 4 * 4 / 3  # a 32-bit float in base64
 class EmbeddingWorker:
     """Takes texts from the line and answers with their vectors."""
 
-    def __init__(self, model: Model, embedder: Embedder, loading: Loading) -> None:
-        settings = loading.settings
+    def __init__(self, settings: Settings, model: Model, embedder: Embedder, line: Line) -> None:
+        self._line = line
         self._vocabulary = model.vocabulary
         self.batcher: Batcher[np.ndarray] = Batcher(
             embedder, queue=settings.queue, batch=settings.batch_tokens
@@ -43,31 +41,31 @@ class EmbeddingWorker:
         self._reading = ThreadPoolExecutor(1, "tokenise")
         self._asked: dict[int, asyncio.Task[None]] = {}
 
-    def handle(self, frame: Frame, line: asyncio.StreamWriter) -> None:
+    def handle(self, frame: Frame) -> None:
         """Do what the host says."""
         if "embed" in frame:
             id_ = frame["embed"]
-            task = asyncio.create_task(self._embed(id_, frame["texts"], line))
+            task = asyncio.create_task(self._embed(id_, frame["texts"]))
             self._asked[id_] = task
             task.add_done_callback(lambda _: self._asked.pop(id_, None))
         elif task_ := self._asked.get(frame.get("cancel", -1)):
             task_.cancel()
 
-    async def _embed(self, id_: int, texts: list[str], line: asyncio.StreamWriter) -> None:
+    async def _embed(self, id_: int, texts: list[str]) -> None:
         try:
-            line.write(pack({"embedded": id_, **await self._vectors(texts)}))
+            told = await self._vectors(texts)
         except EngineError as error:
-            line.write(pack({"embedded": id_, "failed": event_to_json(Failed(error))}))
+            told = {"failed": event_to_json(Failed(error))}
         except Exception as error:  # whoever asked must hear of it, whatever it is
             broken = Broken(f"The texts could not be prepared: {error!r}")
-            line.write(pack({"embedded": id_, "failed": event_to_json(Failed(broken))}))
+            told = {"failed": event_to_json(Failed(broken))}
+        self._line.send({"embedded": id_, **told})
 
     async def _vectors(self, texts: list[str]) -> Frame:
         if len(texts) * self._width * BYTES_A_NUMBER > LARGEST / 2:
             raise Refused(f"{len(texts)} texts are too many for one request; send fewer.")
-        read = functools.partial(self._vocabulary.tokenize, markers=False, framed=True)
         tokens = await asyncio.get_running_loop().run_in_executor(
-            self._reading, lambda: [read(text) for text in texts]
+            self._reading, lambda: [framed(text, self._vocabulary) for text in texts]
         )
         if not all(tokens):
             raise Refused("An empty text has no embedding.")
@@ -80,32 +78,27 @@ class EmbeddingWorker:
         }
 
 
-async def serve(line: socket.socket, loading: Loading) -> int:
+async def serve(connection: socket.socket, loading: Loading) -> int:
     """Load, say so, then work until the host hangs up. Returns the exit status."""
-    reader, writer = await asyncio.open_connection(sock=line)
+    line = Line(connection.dup())  # the reader's own is closed with the reader
+    reader, _ = await asyncio.open_connection(sock=connection)
+    io = asyncio.get_running_loop()
+    computing = ThreadPoolExecutor(1, "compute")  # one for all that computes, as in worker.py
     try:
-        model = await asyncio.to_thread(Model, loading)
-        embedder = await asyncio.to_thread(Embedder, model, loading.settings)
+        model = await io.run_in_executor(computing, Model, loading)
+        embedder = await io.run_in_executor(computing, Embedder, model, loading.settings)
     except ModelRefused as refusal:
-        writer.write(pack({"refused": f"llama.cpp refuses it: {refusal}"}))
-        await writer.drain()
+        line.send({"refused": f"llama.cpp refuses it: {refusal}"})
+        await line.drain()
         return 0
-    worker = EmbeddingWorker(model, embedder, loading)
-    threading.Thread(target=worker.batcher.run, name="compute", daemon=True).start()
-    writer.write(pack({"loaded": {"context": embedder.context}}))
-    while (frame := await receive(reader)) is not None:
-        worker.handle(frame, writer)
-    return 0
-
-
-def main() -> None:
-    """The process. Leaves without the C++ destructors: the thread may still be computing."""
-    tie_to_parent()
-    line = socket.socket(fileno=int(sys.argv[1]))
-    status = asyncio.run(serve(line, Loading.from_json(json.loads(sys.argv[2]))))
-    sys.stderr.flush()
-    os._exit(status)
+    worker = EmbeddingWorker(loading.settings, model, embedder, line)
+    line.send({"loaded": {"context": embedder.context}})
+    ended = asyncio.ensure_future(io.run_in_executor(computing, worker.batcher.run))
+    status = await work(reader, worker.handle, ended)
+    if ended.done():
+        ended.result()  # raises what went wrong, for the log
+    return status
 
 
 if __name__ == "__main__":
-    main()
+    run(serve)

@@ -9,20 +9,15 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any, NoReturn, Protocol
 
 from engine_adapter.bundled import form
 from engine_adapter.bundled.renderer import Renderer
+from engine_adapter.bundled.runs import cut_runs
 from engine_adapter.bundled.standins import Piece, StandIns
 from engine_adapter.bundled.templates import TemplateRefused
 from engine_adapter.types import Request, Tool, Turn
-
-# llama.cpp splits text with std::regex for many models, which recurses for each character between
-# two spaces and overflows the stack somewhere between 22,000 and 30,000 of them.
-LONGEST_RUN = 8_000
-_SHORT_RUNS = re.compile(rf"(?:\S{{1,{LONGEST_RUN}}}+(?!\S)|\s{{1,{LONGEST_RUN}}}+(?!\s))*+")
 
 
 class Vocabulary(Protocol):
@@ -241,17 +236,3 @@ def _tokenize(parts: tuple[Part, ...], vocabulary: Vocabulary) -> list[int]:
         for piece in cut_runs(text)
         for token in vocabulary.tokenize(piece, markers=own)
     ]
-
-
-def cut_runs(text: str) -> Iterator[str]:
-    """The text, cut only inside runs without white space (or of nothing else) that are too long."""
-    begin = 0
-    while len(text) - begin > LONGEST_RUN:
-        match = _SHORT_RUNS.match(text, begin)
-        end = (match.end() if match else begin) + LONGEST_RUN
-        if end >= len(text):
-            break
-        yield text[begin:end]
-        begin = end
-    if begin < len(text):
-        yield text[begin:]

@@ -7,23 +7,14 @@ host does.
 from __future__ import annotations
 
 import asyncio
-import json
-import os
 import socket
 import sys
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
 
 from engine_adapter.bundled.cache import StateCache
-from engine_adapter.bundled.child import tie_to_parent
 from engine_adapter.bundled.config import Settings
 from engine_adapter.bundled.folder import default_directory
-from engine_adapter.bundled.frames import (
-    Frame,
-    event_to_json,
-    receive,
-    request_from_json,
-)
+from engine_adapter.bundled.frames import Frame, event_to_json, request_from_json
 from engine_adapter.bundled.line import Line
 from engine_adapter.bundled.llama.context import Lanes
 from engine_adapter.bundled.llama.model import Model, ModelRefused
@@ -36,6 +27,7 @@ from engine_adapter.bundled.spill import Spill
 from engine_adapter.bundled.telling import Told
 from engine_adapter.bundled.templates import TemplateRefused
 from engine_adapter.bundled.threads import Threads
+from engine_adapter.bundled.working import run, work
 from engine_adapter.errors import Broken, EngineError
 from engine_adapter.types import Failed, Request
 
@@ -131,7 +123,7 @@ async def serve(connection: socket.socket, loading: Loading) -> int:
     over.add_done_callback(lambda done: done.exception())  # told by the loop to whom it concerns
     counting = asyncio.create_task(worker.keep_counting())
     try:
-        return await _work(reader, worker, over)
+        return await work(reader, worker.handle, over)
     finally:
         counting.cancel()
         await line.drain()
@@ -140,27 +132,5 @@ async def serve(connection: socket.socket, loading: Loading) -> int:
             await asyncio.to_thread(worker.spill.close)
 
 
-async def _work(reader: asyncio.StreamReader, worker: Worker, ended: asyncio.Future[None]) -> int:
-    """Do what the host says until it hangs up (0) or nothing can be computed any more (1)."""
-    while not ended.done():
-        frame = asyncio.create_task(receive(reader))
-        either: set[asyncio.Future[Any]] = {frame, ended}
-        await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
-        if frame.done():
-            if (message := frame.result()) is None:
-                return 0
-            worker.handle(message)
-    return 1
-
-
-def main() -> None:
-    """The process. Leaves without the C++ destructors: the thread may still be computing."""
-    tie_to_parent()
-    connection = socket.socket(fileno=int(sys.argv[1]))
-    status = asyncio.run(serve(connection, Loading.from_json(json.loads(sys.argv[2]))))
-    sys.stderr.flush()
-    os._exit(status)
-
-
 if __name__ == "__main__":
-    main()
+    run(serve)

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import AsyncIterator, Callable
-from itertools import pairwise
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from engine_adapter.bundled import form
-from engine_adapter.bundled.prompt import LONGEST_RUN, Prompt, Prompter, cut_runs, tokens_of
+from engine_adapter.bundled.prompt import Prompt, Prompter, tokens_of
 from engine_adapter.bundled.renderer import Renderer
 from engine_adapter.bundled.templates import CHATML, TemplateRefused
 from engine_adapter.types import Request, Tool, ToolCall, Turn
@@ -197,24 +194,3 @@ def test_public_tokens_are_counted_with_the_first_token_of_all() -> None:
     assert tokens_of(Prompt(parts, 2), Words()) == ([1, 2, 3, 2, 3, 2, 3], 5)
     assert tokens_of(Prompt(parts), Words()) == ([1, 2, 3, 2, 3, 2, 3], 0)
     assert tokens_of(Prompt((("<s>", True), *parts), 2), Words()) == ([1, 2, 3, 2, 3, 2, 3], 3)
-
-
-@given(
-    st.lists(
-        st.tuples(st.sampled_from([" ", "x", "x ", "\n", "🌊"]), st.integers(1, 20_000)), max_size=6
-    )
-)
-def test_only_runs_that_are_too_long_are_cut(runs: list[tuple[str, int]]) -> None:
-    text = "".join(unit * count for unit, count in runs)
-    pieces = list(cut_runs(text))
-    assert "".join(pieces) == text
-    assert all(pieces)
-    for piece in pieces:
-        assert max(map(len, piece.split()), default=0) <= LONGEST_RUN
-    for before, after in pairwise(pieces):
-        end = before[-LONGEST_RUN:]
-        assert end.isspace() == after[0].isspace()
-        assert end.isspace() or not any(char.isspace() for char in end)
-    words = Words()
-    tokens_of(Prompt(((text, False),)), words)
-    assert words.asked == pieces
