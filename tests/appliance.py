@@ -47,11 +47,11 @@ def refused(
 class Appliance:
     """One ``deploy/up`` on ``data``. ``lines`` is what it has told the person so far."""
 
-    def __init__(self, data: Path, model: Path, port: int | None = None, **extra: str) -> None:
+    def __init__(self, data: Path, model: Path | None, port: int | None = None, **extra: str) -> None:
         self.data, self.port = data, port or free_port()
         self.url = f"http://127.0.0.1:{self.port}"
         self.lines: list[str] = []
-        self._environment = environment(KONAK_STARTER_MODEL=str(model), **extra)
+        self._environment = environment(KONAK_STARTER_MODEL=str(model or ""), **extra)
 
     def start(self) -> None:
         """Start and return when the address has been printed."""

@@ -1,4 +1,4 @@
-"""What ``deploy/bench engine`` may be told. Refuses what it does not understand in one sentence."""
+"""What ``deploy/bench`` may be told. Refuses what it does not understand in one sentence."""
 
 from __future__ import annotations
 
@@ -19,7 +19,9 @@ RUNS = 3
 def read(arguments: Sequence[str] | None) -> argparse.Namespace:
     """The options. Leaves with 2 and a sentence where they are wrong."""
     parser = argparse.ArgumentParser(prog="deploy/bench", description=__doc__)
-    engine = parser.add_subparsers(required=True, metavar="engine").add_parser(
+    kinds = parser.add_subparsers(required=True, dest="kind", metavar="engine|web")
+    _of_the_web(kinds.add_parser("web", help="measure everything but the engine"))
+    engine = kinds.add_parser(
         "engine",
         help="measure an engine over HTTP",
         description="Measures an engine over HTTP: our own host, which is started for it, or any "
@@ -47,6 +49,19 @@ def read(arguments: Sequence[str] | None) -> argparse.Namespace:
     add("--python", default=sys.executable, metavar="PATH", help="the interpreter of server.py")
     add("--library", type=Path, metavar="DIR", help="the libllama.so that server.py uses")
     return parser.parse_args(arguments)
+
+
+def _of_the_web(web: argparse.ArgumentParser) -> None:
+    web.description = (
+        "Starts the whole appliance with a scripted engine; readers with open pages all ask at "
+        "once. Nothing that is running already is touched."
+    )
+    add = web.add_argument
+    add("--json", action="store_true", help="print one JSON object and nothing else")
+    add("--users", type=_positive, default=50, metavar="N", help="readers (default: 50)")
+    add("--tokens", type=_positive, default=200, metavar="N", help="an answer's (default: 200)")
+    add("--pace", type=float, default=20.0, metavar="N", help="tokens a second (default: 20)")
+    add("--runs", type=_positive, default=RUNS, metavar="N", help=f"rounds (default: {RUNS})")
 
 
 def loads(names: Sequence[str], sizes: Sequence[str]) -> list[Load]:
