@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-import time
 from collections.abc import Sequence as Many
 
 import llama_cpp.llama_cpp as C
@@ -14,7 +13,6 @@ from engine_adapter.bundled.attention import FLASH_ATTENTION
 from engine_adapter.bundled.config import Settings
 from engine_adapter.bundled.llama.batch import Batch
 from engine_adapter.bundled.llama.model import Model, ModelRefused
-from engine_adapter.bundled.threads import Threads
 
 NONE = str(C.LLAMA_POOLING_TYPE_NONE)
 
@@ -36,7 +34,6 @@ class Embedder:
         self._compute = C.llama_decode if self._memory else C.llama_encode
         self.width = int(C.llama_model_n_embd_out(model.handle))
         self._batch = Batch(self.tokens)
-        self._threads = Threads(settings.thread_count)
         if C.llama_pooling_type(self._handle) == C.LLAMA_POOLING_TYPE_RANK:
             raise ModelRefused("this model ranks texts and makes no embeddings of them")
         self.compute([[0, 0, 0]])  # a build for another processor dies here
@@ -75,12 +72,8 @@ class Embedder:
         batch.struct.n_tokens = at
         if self._memory:
             C.llama_memory_clear(self._memory, False)
-        cpu, began = time.thread_time(), time.monotonic()
         if (result := self._compute(self._handle, batch.struct)) != 0:
             raise RuntimeError(f"llama.cpp computes no embeddings ({result})")
-        if self._threads.observe(time.monotonic() - began, time.thread_time() - cpu):
-            count = self._threads.count
-            C.llama_set_n_threads(self._handle, count, count)
         return [self._vector(number) for number in range(len(texts))]
 
     def _vector(self, number: int) -> np.ndarray:
