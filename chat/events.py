@@ -5,9 +5,10 @@ One message carries all news of a tick. Knows no socket and no HTML.
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, Final
 
 from asgiref.sync import async_to_sync
 from channels.layers import get_channel_layer
@@ -16,6 +17,9 @@ from django.db import transaction
 log = logging.getLogger(__name__)
 
 GROUP = "web"
+# One that hangs is waited for no longer: the client's own patience is minutes, and whoever tells
+# must not stop writing meanwhile.
+RING_S: Final = 0.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +68,8 @@ async def tell(*news: News) -> None:
     """Ring once for all of it. A doorbell that is out of order is no reason to fail."""
     layer = get_channel_layer()
     try:
-        await layer.group_send(GROUP, {"type": "news", "news": [asdict(item) for item in news]})
+        async with asyncio.timeout(RING_S):
+            await layer.group_send(GROUP, {"type": "news", "news": [asdict(item) for item in news]})
     except (OSError, ConnectionError, TimeoutError) as error:
         log.warning("news not told: %s", type(error).__name__)
     except Exception as error:
