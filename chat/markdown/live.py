@@ -1,0 +1,200 @@
+"""Text that grows, as HTML that grows with it.
+
+Each character brings a fixed credit and each rendering costs what it reads: the whole stays a small
+multiple of rendering once, and where credit is short the newest words stand as they were written.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from django.utils.html import escape
+from django.utils.safestring import SafeString, mark_safe
+from markdown_it.token import Token
+from markdown_it.utils import EnvType
+
+from chat.markdown import ends, notes
+from chat.markdown.growing import Shape, shape_of
+from chat.markdown.reading import closing, read, references, write
+
+_RATE: Final = 2.2
+_START: Final = 2_000  # so that the first words are shown well at once
+_OVERHEAD: Final = 40  # what a rendering costs beside its text, in characters
+_YOUNG: Final = 6  # a line that short may still turn out to begin another block
+_AFTER_BLANK = re.compile(r"(?:^|\n)[ \t]*\n\Z")
+_HERE: Final = "\ue000"  # marks in rendered text where the next words will stand
+
+
+class Live:
+    """A growing text. ``blocks`` are finished and never change; ``open`` is the rest so far.
+
+    ``open`` always shows every character; where it is not settled, approximately. A link or note
+    whose definition comes after its block stands as it was written; ``finish`` puts that right.
+    """
+
+    def __init__(self) -> None:
+        self.blocks: list[SafeString] = []
+        self.parts: list[str] = []
+        self._sources: list[str] = []
+        self._definitions: EnvType = {"references": {}}
+        self._labels: list[str] = []
+        self._late = False
+        self._credit = float(_START)
+        self._held = ""
+        self._begin("")
+
+    def _begin(self, tail: str) -> None:
+        """Nothing is known about the tail yet."""
+        self._tail = tail
+        self._fresh: list[str] = []
+        self._line = tail.rfind("\n") + 1
+        self._column = len(tail) - self._line
+        self._after_blank = bool(_AFTER_BLANK.search(tail[: self._line]))
+        self._due = False
+        self._take_shape(Shape(self._definitions), 0)
+
+    def _take_shape(self, shape: Shape, shown: int) -> None:
+        self._shape = shape
+        self.parts = []
+        self._cut = self._shown = shown
+        self._head, self._foot = shape.bare
+
+    @property
+    def open(self) -> SafeString:
+        """What is not finished, as HTML that is complete in itself."""
+        text = self._tail[self._shown :] + "".join(self._fresh)
+        if not (self._tail or text).strip():
+            return SafeString("")
+        shape = self._shape
+        inside = "".join([*self.parts, self._head, escape(text), self._foot])
+        return mark_safe(shape.before + inside + shape.after)  # noqa: S308 - parts are clean
+
+    def feed(self, text: str) -> None:
+        """Take the next piece."""
+        text = self._in_lines(text)
+        self._fresh.append(text)
+        self._credit += _RATE * len(text)
+        looks = self._column < _YOUNG or self._shape.marks.search(text)
+        end = text.rfind("\n") + 1
+        self._column = len(text) - end + (0 if end else self._column)
+        if looks or self._due:
+            self._work()
+
+    def _in_lines(self, text: str) -> str:
+        """The parser's idea of a line; half of a line's end waits for the other."""
+        if self._held or "\r" in text:
+            text = self._held + text
+            self._held = "\r" if text.endswith("\r") else ""
+            text = text.removesuffix("\r").replace("\r\n", "\n").replace("\r", "\n")
+        return text.replace("\0", "\ufffd")
+
+    def _work(self) -> None:
+        if self._due and self._credit < len(self._tail) + _OVERHEAD:
+            return
+        self._tail += "".join(self._fresh)
+        self._fresh.clear()
+        self._due = self._due or self._may_end()
+        if self._due and self._pays(len(self._tail)):
+            self._settle()
+        self._show()
+
+    def _may_end(self) -> bool:
+        """Whether one of the lines that came may be the end of the open block."""
+        while True:
+            end = self._tail.find("\n", self._line)
+            line = self._tail[self._line : end] if end >= 0 else self._tail[self._line :]
+            goes_on = self._shape.goes_on(line, whole=end >= 0, after_blank=self._after_blank)
+            if not goes_on and (line.strip() or end >= 0):
+                return True
+            if end < 0:
+                return False
+            self._line = end + 1
+            self._after_blank = not line.strip()
+
+    def _settle(self) -> None:
+        tokens = read(self._tail)
+        begins = ends.starts(tokens)
+        count = ends.settled(tokens, begins, self._tail)
+        rest = self._keep(tokens, begins, count)
+        shape, shown = shape_of(tokens[begins[count] :] if rest else [], rest, self._definitions)
+        if count or shape.key() != self._shape.key():
+            self._begin(rest)
+            self._take_shape(shape, shown)
+        self._line = rest.rfind("\n") + 1
+        self._due = False
+
+    def _keep(self, tokens: list[Token], begins: list[int], count: int) -> str:
+        """Render the first ``count`` blocks for good; the text from the next one on."""
+        edges = [*begins, len(tokens)]
+        places = [ends.offset(self._tail, ends.line_of(tokens[i])) for i in begins[: count + 1]]
+        places = places if count < len(begins) else [*places, len(self._tail)]
+        for name, definition in references(tokens[: edges[count]]).items():
+            self._late = self._late or any(self._sources)
+            self._definitions["references"].setdefault(name, definition)
+        for number in range(count):
+            source = self._tail[places[number] : places[number + 1]]
+            block = tokens[edges[number] : edges[number + 1]]
+            self._late = self._late or "[^" in source
+            self._labels += notes.labels(block)
+            self._sources.append(source if "[" in source else "")
+            self.blocks.append(write(block, self._definitions | notes.expected(source)))
+        return self._tail[places[count] :] if begins else self._tail
+
+    def _show(self) -> None:
+        """Turn what is finished in the open block into parts, and render what is not."""
+        rest = self._tail[self._cut :]
+        size = self._shape.cut(rest)
+        if size and (not self._shape.costs(rest[:size]) or self._spares(size)):
+            self.parts.append(self._shape.part(rest[:size]))
+            self._cut = self._shown = self._cut + size
+            self._head, self._foot = self._shape.bare
+            rest = rest[size:]
+        fresh = self._tail[self._shown :]
+        if fresh.strip() and self._shape.costs(rest) and self._spares(len(rest)):
+            self._head, self._foot = self._rendered(rest.rstrip("\n"))
+            self._shown = len(self._tail.rstrip("\n"))
+
+    def _rendered(self, rest: str) -> tuple[str, str]:
+        """The rest as HTML before and after the place where the next words will stand."""
+        if _HERE in rest:
+            return self._shape.rest(rest), ""
+        before, _, after = self._shape.rest(rest + _HERE).partition(_HERE)
+        return before, after
+
+    def _pays(self, size: int) -> bool:
+        """Take what reading so much costs out of the credit, if it is there."""
+        if self._credit < size + _OVERHEAD:
+            return False
+        self._credit -= size + _OVERHEAD
+        return True
+
+    def _spares(self, size: int) -> bool:
+        """The same, but what finishing the block will cost stays untouched."""
+        reserve = len(self._tail) + _OVERHEAD
+        return self._credit - reserve >= size + _OVERHEAD and self._pays(size)
+
+    def finish(self) -> SafeString:
+        """All of it as ``render`` would have it; there is nothing to be fed after this."""
+        self._tail += "".join(self._fresh) + ("\n" if self._held else "")
+        self._held = ""
+        tokens = read(self._tail)
+        begins = ends.starts(tokens)
+        self._keep(tokens, begins, len(begins))
+        self._begin("")
+        if self._late:
+            self._put_right()
+        return mark_safe("".join(self.blocks))  # noqa: S308 - each block is clean
+
+    def _put_right(self) -> None:
+        """Now that all definitions are known: links and notes, wherever one may stand."""
+        env = notes.known(self._labels) | self._definitions
+        said: dict[str, list[Token]] = {}
+        for number, source in enumerate(self._sources):
+            if source:
+                text, found = notes.take_out(read(source))
+                said |= found
+                self.blocks[number] = write(text, env)
+        self.blocks.append(closing(said, env))
+        self._sources.clear()
+        self._late = False
