@@ -14,9 +14,22 @@ from accounts.models import User
 from chat.domain import catalogue
 from chat.models import LanguageModel
 
+_OUT_OF_DATE = gettext_lazy("This page is out of date. Reload it; your text is kept.")
 
-class MessageForm(forms.Form):
-    """A question. ``message_id`` is made with the page, so that a repeated post is one message."""
+
+class OnceForm(forms.Form):
+    """Something that is made once: its id comes with the page, so a repeated post is one act."""
+
+    message_id = forms.UUIDField(error_messages={"required": _OUT_OF_DATE, "invalid": _OUT_OF_DATE})
+
+    @property
+    def problem(self) -> str:
+        """The first thing that is wrong, as one sentence."""
+        return str(next(iter(self.errors.values()))[0]) if self.errors else ""
+
+
+class MessageForm(OnceForm):
+    """A question."""
 
     text = forms.CharField(
         strip=False,
@@ -24,12 +37,7 @@ class MessageForm(forms.Form):
             "required": gettext_lazy("There is nothing to send yet. Write something first.")
         },
     )
-    message_id = forms.UUIDField(
-        error_messages={
-            "required": gettext_lazy("This page is out of date. Reload it; your text is kept."),
-            "invalid": gettext_lazy("This page is out of date. Reload it; your text is kept."),
-        }
-    )
+    field_order = ["text", "message_id"]
 
     def clean_text(self) -> str:
         """Something visible, and not more than the limit the page names."""
@@ -51,14 +59,15 @@ class MessageForm(forms.Form):
             )
         return text
 
-    @property
-    def problem(self) -> str:
-        """The first thing that is wrong, as one sentence."""
-        return str(next(iter(self.errors.values()))[0]) if self.errors else ""
+
+class NextMessageForm(MessageForm):
+    """A question after the message ``parent``, the last one that its page shows."""
+
+    parent = forms.UUIDField(required=False, error_messages={"invalid": _OUT_OF_DATE})
 
 
-class NewConversationForm(MessageForm):
-    """The first question, and the model that is to answer."""
+class LanguageModelForm(OnceForm):
+    """Who is to answer."""
 
     language_model = forms.ModelChoiceField(
         queryset=LanguageModel.objects.none(),
@@ -75,6 +84,10 @@ class NewConversationForm(MessageForm):
         self._user = user
         choice = cast("forms.ModelChoiceField[LanguageModel]", self.fields["language_model"])
         choice.queryset = catalogue.usable_by(user)
+
+
+class NewConversationForm(LanguageModelForm, MessageForm):
+    """The first question, and the model that is to answer."""
 
     def clean(self) -> dict[str, Any]:
         """Without a choice the person's usual model answers."""

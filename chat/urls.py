@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from chat.views import conversations, messages, pages
+from chat.views import answers, branches, conversations, messages, pages
 
 app_name = "chat"
 
@@ -13,7 +13,11 @@ urlpatterns = [
     path("conversations/<uuid:conversation_id>/messages/", messages.ask, name="ask"),
     path("conversations/<uuid:conversation_id>/rename/", conversations.rename, name="rename"),
     path("conversations/<uuid:conversation_id>/delete/", conversations.delete, name="delete"),
-    path("answers/<uuid:message_id>/", messages.answer, name="answer"),
-    path("answers/<uuid:message_id>/stop/", messages.stop, name="stop"),
-    path("answers/<uuid:message_id>/retry/", messages.retry, name="retry"),
+    path("messages/<uuid:message_id>/edit/", branches.edit, name="edit"),
+    path("messages/<uuid:message_id>/delete/", branches.delete, name="delete_branch"),
+    path("answers/<uuid:message_id>/", answers.answer, name="answer"),
+    path("answers/<uuid:message_id>/stop/", answers.stop, name="stop"),
+    path("answers/<uuid:message_id>/retry/", answers.retry, name="retry"),
+    path("answers/<uuid:message_id>/regenerate/", answers.regenerate, name="regenerate"),
+    path("answers/<uuid:message_id>/fork/", branches.fork, name="fork"),
 ]

@@ -12,10 +12,11 @@ from accounts.models import AuditEntry, User
 
 VERBS: Final = frozenset(
     {
-        "answer.retried", "answer.stopped",
-        "conversation.deleted", "conversation.renamed",
+        "answer.regenerated", "answer.retried", "answer.stopped",
+        "branch.deleted",
+        "conversation.deleted", "conversation.forked", "conversation.renamed",
         "group.added", "group.deleted", "group.membership_changed",
-        "message.asked",
+        "message.asked", "message.edited",
         "person.activated", "person.added", "person.changed", "person.deactivated",
         "person.link_made", "person.password_set",
         "session.ended", "session.failed", "session.started",

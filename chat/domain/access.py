@@ -34,17 +34,25 @@ def conversation_for(user: Person, conversation_id: UUID) -> Conversation:
     return found
 
 
-def answer_for(user: Person, message_id: UUID) -> Message:
-    """The answer, if this person may see its conversation. Raises ``Http404``."""
+def message_for(user: Person, message_id: UUID, *, role: Message.Role | None = None) -> Message:
+    """The message, if this person may see its conversation. Raises ``Http404``."""
     found = (
-        Message.objects.select_related("conversation__language_model", "language_model")
-        .filter(
-            pk=message_id,
-            role=Message.Role.ASSISTANT,
-            conversation__in=conversations_of(user),
+        Message.objects.select_related(
+            "conversation__language_model", "conversation__owner", "language_model", "parent"
         )
+        .filter(pk=message_id, conversation__in=conversations_of(user))
         .first()
     )
-    if found is None:
+    if found is None or (role and found.role != role):
         raise Http404
     return found
+
+
+def question_for(user: Person, message_id: UUID) -> Message:
+    """The question, if this person may see its conversation. Raises ``Http404``."""
+    return message_for(user, message_id, role=Message.Role.USER)
+
+
+def answer_for(user: Person, message_id: UUID) -> Message:
+    """The answer, if this person may see its conversation. Raises ``Http404``."""
+    return message_for(user, message_id, role=Message.Role.ASSISTANT)

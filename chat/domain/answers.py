@@ -1,15 +1,16 @@
-"""What a reader sees of a path: each message with the text stored so far and how its run stands."""
+"""What a reader sees of a message: the text stored so far, how its run stands, its versions."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
+from uuid import UUID
 
 from django.contrib.postgres.aggregates import StringAgg
 from django.db.models import F, Max, OuterRef, Subquery
 
-from chat.domain import generations, tree
+from chat.domain import generations, rewriting, tree
 from chat.markdown import Live
 from chat.models import Chunk, Conversation, Generation, Message
 
@@ -26,6 +27,27 @@ class Reading:
     generation: Generation | None = None
     seq: int = 0
     live: Live | None = None
+    versions: tuple[UUID, ...] = ()
+
+    @property
+    def place(self) -> int:
+        """Which of its versions this message is, counted from 1."""
+        return self.versions.index(self.message.pk) + 1 if self.message.pk in self.versions else 1
+
+    @property
+    def version_before(self) -> UUID:
+        """The version before this one; before the first comes the last."""
+        return self.versions[self.place - 2]
+
+    @property
+    def version_after(self) -> UUID:
+        """The version after this one; after the last comes the first."""
+        return self.versions[self.place % len(self.versions)]
+
+    @property
+    def remedy(self) -> rewriting.Remedy:
+        """What can be done about an answer that ended before its end."""
+        return rewriting.remedy(self.generation, self.message.language_model, self.text)
 
     @property
     def has_text(self) -> bool:
@@ -36,12 +58,6 @@ class Reading:
     def is_active(self) -> bool:
         """Whether more of it is coming."""
         return self.generation is not None and self.generation.is_active
-
-
-def path(conversation: Conversation) -> list[Reading]:
-    """The conversation from its first question to its newest message."""
-    leaf = tree.leaf(conversation)
-    return read(tree.path(leaf)) if leaf else []
 
 
 def running(conversation: Conversation) -> list[str]:
@@ -56,7 +72,7 @@ def one(answer: Message) -> Reading:
 
 
 def read(messages: Iterable[Message]) -> list[Reading]:
-    """Join messages with their newest runs and the chunks those have written so far.
+    """Join messages with their versions, newest runs and the chunks those have written so far.
 
     Runs, texts and chunks come from one statement, so that an answer which ends meanwhile is seen
     before its end or after it, never between.
@@ -71,10 +87,12 @@ def read(messages: Iterable[Message]) -> list[Reading]:
             m for m in messages if m.role == Message.Role.ASSISTANT
         ).annotate(kept=F("message__text"), grown=Subquery(grown), upto=Subquery(upto))
     }
-    return [_reading(message, runs.get(message.pk)) for message in messages]
+    versions = tree.siblings(messages)
+    return [_reading(m, runs.get(m.pk), versions[m.pk]) for m in messages]
 
 
-def _reading(message: Message, run: Any) -> Reading:
+def _reading(message: Message, run: Any, versions: tuple[UUID, ...]) -> Reading:
     if run is None:
-        return Reading(message, message.text)
-    return Reading(message, run.kept + (run.grown or ""), run, run.upto or 0)
+        return Reading(message, message.text, versions=versions)
+    text = run.kept + (run.grown or "")
+    return Reading(message, text, run, run.upto or 0, versions=versions)

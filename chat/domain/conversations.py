@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import date, timedelta
+from datetime import date, datetime, timedelta
+from uuid import UUID
 
 from django.db import transaction
+from django.http import Http404
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
@@ -46,6 +48,22 @@ def _span(day: date, today: date) -> str:
     if day > today - timedelta(days=30):
         return _("Last 30 days")
     return _("Earlier")
+
+
+def lock(conversation_id: UUID) -> Conversation:
+    """Take the row until the transaction ends: changes of one tree come one after the other.
+
+    Raises ``Http404`` when the conversation is gone.
+    """
+    found = Conversation.objects.select_for_update().filter(pk=conversation_id).first()
+    if found is None:
+        raise Http404
+    return found
+
+
+def touch(conversation: Conversation, *, at: datetime) -> None:
+    """It was used: it comes first in the list."""
+    Conversation.objects.filter(pk=conversation.pk).update(updated_at=at)
 
 
 def rename(conversation: Conversation, title: str, *, actor: User) -> None:

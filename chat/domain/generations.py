@@ -6,15 +6,16 @@ that counts, so that machines need not agree on the time.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import Final
+from typing import Any, Final
 from uuid import UUID
 
 from django.db import connection, transaction
-from django.db.models import F, Q, QuerySet
-from django.db.models.functions import Coalesce, Now
+from django.db.models import QuerySet
+from django.db.models.functions import Now
 from django.utils import timezone
 
 from accounts.domain import audit
@@ -24,6 +25,7 @@ from chat.models import Chunk, Generation, Message
 from engine_adapter.types import Usage
 
 LEASE: Final = timedelta(seconds=10)
+UNCLAIMED: Final = timedelta(seconds=60)
 CHANNEL: Final = "konak_generations"
 
 
@@ -48,6 +50,15 @@ class End:
     first_text_at: datetime | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class Ending:
+    """Which run ends, written by which of its owners, and how."""
+
+    generation: UUID
+    attempt: int
+    end: End
+
+
 def _ring(word: str) -> None:
     """Wake the runners when the transaction commits (NOTIFY is part of it)."""
     with connection.cursor() as cursor:
@@ -58,11 +69,11 @@ def enqueue(answer: Message) -> Generation:
     """A new run of ``answer``, for any runner to claim. Part of the caller's transaction."""
     generation = Generation.objects.create(message=answer, created_at=timezone.now())
     _ring("queued")
-    _tell_changed(answer)
+    tell_changed(answer)
     return generation
 
 
-def _tell_changed(answer: Message) -> None:
+def tell_changed(answer: Message) -> None:
     events.tell_on_commit(
         events.Changed(conversation=str(answer.conversation_id), answer=str(answer.pk))
     )
@@ -75,6 +86,12 @@ def ahead_of(generation: Generation) -> int:
     ).count()
 
 
+def queued(*, limit: int) -> list[Generation]:
+    """The runs that no runner has claimed, in their order."""
+    waiting = Generation.objects.filter(state=Generation.State.QUEUED).select_related("message")
+    return list(waiting.order_by("created_at")[:limit])
+
+
 def anybody_waits() -> bool:
     """Whether a person is waiting for, or reading, an answer that is being written."""
     return Generation.objects.filter(state__in=Generation.ACTIVE).exists()
@@ -82,28 +99,27 @@ def anybody_waits() -> bool:
 
 def claim(runner: UUID, *, limit: int) -> list[Generation]:
     """Take over up to ``limit`` runs: queued ones, and those whose runner's lease has expired."""
-    free = Q(state=Generation.State.QUEUED) | Q(
-        state=Generation.State.RUNNING, lease_until__lt=Now()
-    )
-    with transaction.atomic():
-        ids = list(
-            Generation.objects.select_for_update(skip_locked=True)
-            .filter(free)
-            .order_by("created_at")
-            .values_list("pk", flat=True)[:limit]
+    with connection.cursor() as cursor:
+        # An array, so that the inner query runs once, whatever the planner thinks of it.
+        cursor.execute(
+            """
+            UPDATE chat_generation SET
+                state = 'running', runner = %s, lease_until = statement_timestamp() + %s,
+                attempt = attempt + 1, started_at = coalesce(started_at, statement_timestamp())
+            WHERE id = ANY (ARRAY(
+                SELECT id FROM chat_generation
+                WHERE state = 'queued'
+                   OR state = 'running' AND lease_until < statement_timestamp()
+                ORDER BY created_at LIMIT %s FOR UPDATE SKIP LOCKED
+            ))
+            RETURNING id
+            """,
+            [runner, LEASE, limit],
         )
-        Generation.objects.filter(pk__in=ids).update(
-            state=Generation.State.RUNNING,
-            runner=runner,
-            lease_until=Now() + LEASE,
-            attempt=F("attempt") + 1,
-            started_at=Coalesce("started_at", Now()),
-        )
+        ids = [row[0] for row in cursor.fetchall()]
     return list(
         Generation.objects.filter(pk__in=ids)
-        .select_related(
-            "message__language_model__engine", "message__parent", "message__conversation__owner"
-        )
+        .select_related("message__language_model__engine", "message__conversation")
         .order_by("created_at")
     )
 
@@ -152,29 +168,72 @@ def append(runner: UUID, growths: Sequence[Growth]) -> set[UUID]:
         return {row[0] for row in cursor.fetchall()}
 
 
-def finish(generation: UUID, *, runner: UUID, attempt: int, end: End) -> bool:
-    """The one legal end of a run: its text moves into the message. ``False`` if it was not ours."""
-    usage = end.usage
-    with transaction.atomic():
-        ended = Generation.objects.filter(
-            pk=generation, runner=runner, attempt=attempt, state=Generation.State.RUNNING
-        ).update(
-            state=end.state,
-            reason=end.reason,
-            facts=end.facts,
-            ended_at=Now(),
-            lease_until=None,
-            first_text_at=Coalesce("first_text_at", end.first_text_at),
-            prompt_tokens=usage.prompt_tokens if usage else None,
-            completion_tokens=usage.completion_tokens if usage else None,
-            cached_tokens=usage.cached_tokens if usage else None,
+def finish(runner: UUID, endings: Sequence[Ending]) -> set[UUID]:
+    """The one legal end of each run: its text moves into the message. Returns those that were ours.
+
+    Messages are locked before their runs, as everybody does who deletes or writes on.
+    """
+    with connection.cursor() as cursor:
+        cursor.execute(
+            """
+            WITH given AS MATERIALIZED (
+                SELECT g.*, r.message_id
+                FROM unnest(%s::uuid[], %s::int[], %s::text[], %s::text[], %s::text[],
+                            %s::timestamptz[], %s::int[], %s::int[], %s::int[])
+                     AS g (id, attempt, state, reason, facts, first_text_at,
+                           prompt, written, cached)
+                JOIN chat_generation r ON r.id = g.id
+                JOIN chat_message m ON m.id = r.message_id
+                ORDER BY m.id FOR NO KEY UPDATE OF m
+            ),
+            ended AS (
+                UPDATE chat_generation r SET
+                    state = g.state, reason = g.reason, facts = g.facts::jsonb,
+                    ended_at = statement_timestamp(), lease_until = NULL,
+                    first_text_at = coalesce(r.first_text_at, g.first_text_at),
+                    prompt_tokens = g.prompt, completion_tokens = g.written,
+                    cached_tokens = g.cached
+                FROM given g
+                WHERE r.id = g.id AND r.attempt = g.attempt
+                  AND r.runner = %s AND r.state = 'running'
+                RETURNING r.id, r.message_id
+            ),
+            chunks AS (
+                DELETE FROM chat_chunk c USING ended WHERE c.generation_id = ended.id
+                RETURNING ended.message_id, c.seq, c.text
+            ),
+            texts AS (
+                SELECT message_id, string_agg(text, '' ORDER BY seq) AS text
+                FROM chunks GROUP BY message_id
+            ),
+            folded AS (
+                UPDATE chat_message m SET text = m.text || texts.text
+                FROM texts WHERE m.id = texts.message_id
+            )
+            SELECT id FROM ended
+            """,
+            [*_columns(endings), runner],
         )
-        if ended:
-            _fold(generation)
-    return bool(ended)
+        return {row[0] for row in cursor.fetchall()}
 
 
-def _fold(generation: UUID) -> None:
+def _columns(endings: Sequence[Ending]) -> list[list[Any]]:
+    """One list a column, as ``unnest`` takes them."""
+    rows = [
+        (one.generation, one.attempt, one.end.state, one.end.reason, json.dumps(one.end.facts),
+         one.end.first_text_at, *(_tokens(one.end.usage)))
+        for one in endings
+    ]  # fmt: skip
+    return [list(column) for column in zip(*rows, strict=True)]
+
+
+def _tokens(usage: Usage | None) -> tuple[int | None, int | None, int | None]:
+    if usage is None:
+        return None, None, None
+    return usage.prompt_tokens, usage.completion_tokens, usage.cached_tokens
+
+
+def fold(generation: UUID) -> None:
     """Move the chunks of an ended run into its message."""
     with connection.cursor() as cursor:
         cursor.execute(
@@ -190,9 +249,12 @@ def _fold(generation: UUID) -> None:
 
 
 def release(runner: UUID) -> None:
-    """A runner that stops in order gives its runs back; another goes on from the stored text."""
+    """A runner that stops in order gives its runs back; another goes on from the stored text.
+
+    Of a queued run ``lease_until`` says by when somebody should have claimed it.
+    """
     returned = Generation.objects.filter(runner=runner, state=Generation.State.RUNNING).update(
-        state=Generation.State.QUEUED, runner=None, lease_until=None
+        state=Generation.State.QUEUED, runner=None, lease_until=Now() + UNCLAIMED
     )
     if returned:
         _ring("queued")
@@ -222,43 +284,18 @@ def stop(answer: Message, *, actor: User) -> bool:
     ``False`` when there was nothing to stop any more.
     """
     with transaction.atomic():
-        active = answer.generations.select_for_update().filter(state__in=Generation.ACTIVE).first()
+        Message.objects.select_for_update(no_key=True).filter(pk=answer.pk).first()
+        active = answer.generations.filter(state__in=Generation.ACTIVE).first()
         if active is None:
             return False
-        if active.state == Generation.State.QUEUED:
-            active.state, active.ended_at = Generation.State.STOPPED, timezone.now()
-            active.save(update_fields=["state", "ended_at"])
-            _fold(active.pk)
+        running = Generation.objects.filter(pk=active.pk, state=Generation.State.RUNNING)
+        queued = Generation.objects.filter(pk=active.pk, state=Generation.State.QUEUED)
+        if queued.update(state=Generation.State.STOPPED, ended_at=Now(), lease_until=None):
+            fold(active.pk)
+        elif not running.filter(stop_requested=False).update(stop_requested=True):
+            return False
         else:
-            Generation.objects.filter(pk=active.pk).update(stop_requested=True)
             _ring("stop")
         audit.record("answer.stopped", actor=actor, about=answer)
-        _tell_changed(answer)
+        tell_changed(answer)
     return True
-
-
-def retry(answer: Message, *, actor: User) -> Message:
-    """Run a failed or interrupted answer again; returns the answer that is being written.
-
-    The text so far stands and is continued. Where the model cannot continue, a sibling answer is
-    written from the start and the old one stays in the tree. An answer that is active or done is
-    returned as it is.
-    """
-    with transaction.atomic():
-        answer = Message.objects.select_for_update(of=("self",)).get(pk=answer.pk)
-        last = answer.generations.order_by("-created_at").first()
-        broken = (Generation.State.FAILED, Generation.State.INTERRUPTED, Generation.State.STOPPED)
-        if last is None or last.state not in broken:
-            return answer
-        model = answer.language_model
-        if answer.text and not (model and model.continues):
-            answer = Message.objects.create(
-                conversation_id=answer.conversation_id,
-                parent_id=answer.parent_id,
-                role=Message.Role.ASSISTANT,
-                language_model=model,
-                created_at=timezone.now(),
-            )
-        enqueue(answer)
-        audit.record("answer.retried", actor=actor, about=answer)
-    return answer

@@ -1,4 +1,4 @@
-"""Asking: one transaction that records the question, the empty answer and its run."""
+"""Asking, and asking otherwise: one transaction records question, empty answer and its run."""
 
 from __future__ import annotations
 
@@ -12,12 +12,16 @@ from django.utils import timezone
 
 from accounts.domain import audit
 from accounts.models import User
-from chat.domain import generations, titles, tree
+from chat.domain import conversations, generations, titles, tree
 from chat.models import Conversation, Generation, LanguageModel, Message
 
 
 class StillWriting(Exception):
     """The answer before is not finished; stop it or wait for it."""
+
+
+class Deleted(Exception):
+    """The message that the page showed last is not there any more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,14 +41,26 @@ def ask(
     message_id: UUID,
     conversation: Conversation | None = None,
     language_model: LanguageModel | None = None,
+    parent: UUID | None = None,
 ) -> Asked:
     """Record a question in ``conversation``, or in a new one with ``language_model``.
 
-    ``message_id`` is made by the page, so that the same post twice is one message. Raises
-    ``StillWriting``; raises ``Http404`` when the id is somebody else's.
+    It comes after ``parent``, the last message the page showed (without it: after the newest), so
+    that a page which is behind makes a branch. ``message_id`` is made by the page, so that the same
+    post twice is one message. Raises ``StillWriting`` and ``Deleted``; raises ``Http404`` when the
+    id is somebody else's.
     """
     try:
-        return _record(user, text, message_id, conversation, language_model)
+        with transaction.atomic():
+            if conversation is not None:
+                conversation = conversations.lock(conversation.pk)
+            repeated = _already_asked(user, message_id)
+            if repeated is not None:
+                return repeated
+            conversation = conversation or _begin(user, text, language_model)
+            asked = _write(conversation, _before(conversation, parent), text, message_id)
+            audit.record("message.asked", actor=user, about=asked.question, characters=len(text))
+            return asked
     except IntegrityError:
         # The same post came twice at the same moment, and the other one was recorded.
         repeated = _already_asked(user, message_id)
@@ -53,51 +69,72 @@ def ask(
         return repeated
 
 
-def _record(
-    user: User,
-    text: str,
-    message_id: UUID,
-    conversation: Conversation | None,
-    language_model: LanguageModel | None,
-) -> Asked:
+def edit(question: Message, text: str, *, message_id: UUID, actor: User) -> Asked:
+    """Ask ``text`` in the place of ``question``, which stays as another version beside it.
+
+    Raises ``Http404`` when the question is gone, or ``message_id`` is somebody else's.
+    """
     with transaction.atomic():
-        if conversation is not None:
-            # The row's lock makes two posts into one conversation come one after the other.
-            conversation = Conversation.objects.select_for_update().get(pk=conversation.pk)
-        repeated = _already_asked(user, message_id)
+        conversation = conversations.lock(question.conversation_id)
+        repeated = _already_asked(actor, message_id)
         if repeated is not None:
             return repeated
-        now = timezone.now()
-        if conversation is None:
-            if language_model is None:
-                raise ValueError("a new conversation needs a model")
-            conversation = Conversation.objects.create(
-                owner=user,
-                title=titles.first_words(text),
-                language_model=language_model,
-                updated_at=now,
-            )
-        parent = tree.leaf(conversation)
-        if parent and parent.generations.filter(state__in=Generation.ACTIVE).exists():
-            raise StillWriting
-        question = Message.objects.create(
-            id=message_id,
-            conversation=conversation,
-            parent=parent,
-            role=Message.Role.USER,
-            text=text,
-            created_at=now,
-        )
-        answer = Message.objects.create(
-            conversation=conversation,
-            parent=question,
-            role=Message.Role.ASSISTANT,
-            language_model=conversation.language_model,
-            created_at=now + timedelta(microseconds=1),
-        )
-        Conversation.objects.filter(pk=conversation.pk).update(updated_at=now)
-        generation = generations.enqueue(answer)
-        audit.record("message.asked", actor=user, about=question, characters=len(text))
+        found = conversation.messages.select_related("parent").filter(pk=question.pk).first()
+        if found is None:
+            raise Http404
+        asked = _write(conversation, found.parent, text, message_id)
+        audit.record(
+            "message.edited", actor=actor, about=asked.question, instead_of=str(found.pk),
+            characters=len(text),
+        )  # fmt: skip
+        return asked
+
+
+def _begin(user: User, text: str, language_model: LanguageModel | None) -> Conversation:
+    if language_model is None:
+        raise ValueError("a new conversation needs a model")
+    return Conversation.objects.create(
+        owner=user,
+        title=titles.first_words(text),
+        language_model=language_model,
+        updated_at=timezone.now(),
+    )
+
+
+def _before(conversation: Conversation, parent: UUID | None) -> Message | None:
+    """The message that the question comes after."""
+    if parent is None:
+        found = tree.leaf(conversation)
+    else:
+        found = conversation.messages.filter(pk=parent).first()
+        if found is None:
+            raise Deleted
+    if found and found.generations.filter(state__in=Generation.ACTIVE).exists():
+        raise StillWriting
+    return found
+
+
+def _write(
+    conversation: Conversation, parent: Message | None, text: str, message_id: UUID
+) -> Asked:
+    now = timezone.now()
+    question = Message.objects.create(
+        id=message_id,
+        conversation=conversation,
+        parent=parent,
+        role=Message.Role.USER,
+        text=text,
+        created_at=now,
+    )
+    answer = Message.objects.create(
+        conversation=conversation,
+        parent=question,
+        role=Message.Role.ASSISTANT,
+        language_model=conversation.language_model,
+        created_at=now + timedelta(microseconds=1),
+    )
+    conversations.touch(conversation, at=now)
+    generation = generations.enqueue(answer)
     return Asked(conversation, question, answer, generations.ahead_of(generation))
 
 
@@ -106,6 +143,7 @@ def _already_asked(user: User, message_id: UUID) -> Asked | None:
     if question is None:
         return None
     answer = question.children.order_by("created_at").first()
-    if question.conversation.owner_id != user.pk or answer is None:
+    taken = question.conversation.owner_id != user.pk or question.role != Message.Role.USER
+    if taken or answer is None:
         raise Http404
     return Asked(question.conversation, question, answer, ahead=0)

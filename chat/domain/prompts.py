@@ -5,12 +5,15 @@ from __future__ import annotations
 import hashlib
 import hmac
 from dataclasses import dataclass
+from typing import Final
 
 from django.conf import settings
 
-from chat.domain import generations, tree
-from chat.models import Generation, Message
+from chat.domain import allowance, generations, tree
+from chat.models import Generation, LanguageModel, Message
 from engine_adapter.types import Request, Role, Sampling, Turn
+
+_BYTES_A_TOKEN: Final = 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,27 +26,49 @@ class Prompt:
 
 
 def build(generation: Generation) -> Prompt:
-    """The whole path as turns; text already written becomes the start of the answer."""
+    """The path as turns; text already written becomes the start of the answer.
+
+    Of a path that is longer than the model can read no more is loaded than it takes for the engine
+    to say so.
+    """
     answer = generation.message
     if answer.language_model is None:
         raise ValueError("an answer to be written has a model")
     chunks = generations.chunks_after(generation.pk)
-    written = answer.text + "".join(text for _, text in chunks)
-    before = tree.path(answer)[:-1]
-    turns = [Turn(_role(m), m.text) for m in before if m.text]
+    of_this_run = "".join(text for _, text in chunks)
+    written = answer.text + of_this_run
+    before = tree.path(answer, most_bytes=_most_bytes(answer.language_model))[:-1]
+    turns = _turns(before)
     if written:
         turns.append(Turn("assistant", written))
     owner = str(answer.conversation.owner_id)
     request = Request(
         model=answer.language_model.name,
         turns=tuple(turns),
-        sampling=Sampling(max_tokens=settings.ANSWER_MAX_TOKENS),
+        sampling=Sampling(max_tokens=max(1, allowance.left(written, of_this_run=of_this_run))),
         continue_final=bool(written),
         cache_salt=cache_domain(owner, answer.language_model.name),
         user=share(owner),
         deadline_s=settings.ANSWER_MAX_SECONDS,
     )
     return Prompt(request, seq=chunks[-1][0] if chunks else 0, has_text=bool(written))
+
+
+def _turns(messages: list[Message]) -> list[Turn]:
+    """One turn a speaker: an answer that was never written leaves two questions in a row, which
+    many templates refuse."""
+    turns: list[Turn] = []
+    for message in filter(lambda m: m.text, messages):
+        role, text = _role(message), message.text
+        if turns and turns[-1].role == role:
+            text = f"{turns.pop().content}\n\n{text}"
+        turns.append(Turn(role, text))
+    return turns
+
+
+def _most_bytes(model: LanguageModel) -> int | None:
+    """More text than this fits into no context: a token has far fewer bytes on average."""
+    return model.context_length * _BYTES_A_TOKEN if model.context_length else None
 
 
 def _role(message: Message) -> Role:

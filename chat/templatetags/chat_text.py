@@ -1,4 +1,6 @@
-"""How templates get at rendered text."""
+"""How templates get at rendered text, and at ids for what their forms make."""
+
+from uuid import UUID, uuid4
 
 from django import template
 from django.utils.safestring import SafeString
@@ -24,3 +26,9 @@ def live(reading: Reading) -> Live:
     if reading.text:
         grown.feed(reading.text)
     return grown
+
+
+@register.simple_tag
+def new_id() -> UUID:
+    """An id made with the page, so that what a form makes is made once."""
+    return uuid4()

@@ -12,7 +12,7 @@ from django.views.decorators.http import require_http_methods
 from accounts.requests import PageRequest
 from chat.domain import access, conversations
 from chat.forms import TitleForm
-from chat.views import pages
+from chat.views import frames
 
 
 @require_http_methods(["GET", "POST"])
@@ -25,7 +25,7 @@ def rename(request: PageRequest, conversation_id: UUID) -> HttpResponse:
     if form.is_valid():
         conversations.rename(found, form.cleaned_data["title"], actor=request.user)
         return redirect("chat:conversation", conversation_id=found.pk)
-    context = {**pages.frame(request, found), "form": form}
+    context = {**frames.frame(request, found), "form": form}
     return render(request, "chat/rename.html", context, status=422 if form.errors else 200)
 
 
@@ -37,4 +37,4 @@ def delete(request: PageRequest, conversation_id: UUID) -> HttpResponse:
     if request.method == "POST":
         conversations.delete(found, actor=request.user)
         return redirect("chat:new")
-    return render(request, "chat/delete.html", pages.frame(request, found))
+    return render(request, "chat/delete.html", frames.frame(request, found))

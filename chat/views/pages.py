@@ -3,46 +3,38 @@
 from __future__ import annotations
 
 from typing import Any
-from uuid import UUID, uuid4
+from uuid import UUID
 
-from django.conf import settings
-from django.http import HttpResponse
+from django.http import Http404, HttpResponse
 from django.shortcuts import render
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
-from accounts.domain import policies
 from accounts.requests import PageRequest
-from chat.domain import access, answers, catalogue, conversations
-from chat.models import Conversation
+from chat.domain import access, catalogue, paths
+from chat.domain.paths import Page
+from chat.models import Conversation, Message
+from chat.views import frames, replies
 
 
-def frame(request: PageRequest, conversation: Conversation | None = None) -> dict[str, Any]:
-    """What every chat page shows around its middle."""
-    return {
-        "conversation": conversation,
-        "sections": conversations.sections(request.user),
-        "manages_people": policies.may_manage_people(request.user),
-        "message_id": uuid4(),
-        "limit": settings.MESSAGE_MAX_CHARS,
-        "text": request.session.pop("draft", {}).get("text", ""),
-    }
-
-
-def conversation_context(request: PageRequest, conversation: Conversation) -> dict[str, Any]:
+def conversation_context(
+    request: PageRequest, conversation: Conversation, page: Page | None = None
+) -> dict[str, Any]:
     """A conversation's page, also where it is shown again after a refused post."""
-    readings = answers.path(conversation)
+    page = page or paths.newest(conversation)
     return {
-        **frame(request, conversation),
-        "readings": readings,
-        "active": next((r for r in readings if r.is_active), None),
+        **frames.frame(request, conversation),
+        "page": page,
+        "leaf": page.leaf,
+        "active": page.active,
+        "several_models": catalogue.usable_by(request.user).count() > 1,
     }
 
 
 def new_context(request: PageRequest) -> dict[str, Any]:
     """The page of a new chat."""
     return {
-        **frame(request),
+        **frames.frame(request),
         "language_models": catalogue.usable_by(request.user),
         "chosen": catalogue.default_for(request.user),
     }
@@ -58,6 +50,42 @@ def new(request: PageRequest) -> HttpResponse:
 @require_safe
 @never_cache
 def conversation(request: PageRequest, conversation_id: UUID) -> HttpResponse:
-    """Everything said so far; what is being written goes on growing."""
+    """A page of what was said; what is being written goes on growing.
+
+    ``at`` names the branch: the path through that message down to the newest below it. ``before``
+    and ``after`` name a message to read on from.
+    """
     found = access.conversation_for(request.user, conversation_id)
-    return render(request, "chat/page.html", conversation_context(request, found))
+    at, before, after = (_named(request, found, name) for name in ("at", "before", "after"))
+    if request.htmx and before:
+        page = paths.upto(before, at, including=False)
+        return replies.stretch(request, page, above=True)
+    if request.htmx and after:
+        page = paths.since(after, at, including=False)
+        return replies.stretch(request, page, place=at is None)
+    if request.htmx and at:
+        return replies.branch(request, at)
+    page = _page(found, at, before, after)
+    return render(request, "chat/page.html", conversation_context(request, found, page))
+
+
+def _page(
+    found: Conversation, at: Message | None, before: Message | None, after: Message | None
+) -> Page:
+    if before:
+        return paths.upto(before, at, including=True)
+    if after:
+        return paths.since(after, at, including=True)
+    return paths.through(at) if at else paths.newest(found)
+
+
+def _named(request: PageRequest, found: Conversation, name: str) -> Message | None:
+    """The message of this conversation that the address names. One that is gone is not there."""
+    try:
+        pk = UUID(request.GET.get(name, ""))
+    except ValueError:
+        return None
+    message = found.messages.select_related("language_model").filter(pk=pk).first()
+    if message is None and request.htmx:
+        raise Http404
+    return message

@@ -9,7 +9,7 @@ import pytest
 from django.utils import timezone
 
 from accounts.models import AuditEntry
-from chat.domain import answers, generations
+from chat.domain import answers, generations, paths, rewriting
 from chat.domain.generations import End, Growth
 from chat.models import Chunk, Generation, Message
 from engine_adapter.types import Usage
@@ -193,7 +193,7 @@ def test_stopping_one_that_is_written_asks_its_runner(people: People) -> None:
 @pytest.mark.parametrize("state", [State.FAILED, State.INTERRUPTED, State.STOPPED])
 def test_retry_goes_on_from_the_text(people: People, state: str) -> None:
     asked = factories.answered(people.alice, answer="Half of", state=state)
-    assert generations.retry(asked.answer, actor=people.alice) == asked.answer
+    assert rewriting.retry(asked.answer, actor=people.alice) == asked.answer
     run = factories.claimed()
     assert run.message_id == asked.answer.pk
     factories.write(run, " it.")
@@ -208,19 +208,19 @@ def test_retry_writes_a_sibling_where_the_model_cannot_go_on(people: People) -> 
     run = factories.claimed()
     factories.write(run, "Half of")
     factories.end(run, State.INTERRUPTED)
-    sibling = generations.retry(asked.answer, actor=people.alice)
+    sibling = rewriting.retry(asked.answer, actor=people.alice)
     assert sibling != asked.answer
     assert (sibling.parent, sibling.text) == (asked.question, "")
     assert Message.objects.get(pk=asked.answer.pk).text == "Half of"
-    shown = [reading.message for reading in answers.path(asked.conversation)]
+    shown = [reading.message for reading in paths.newest(asked.conversation).readings]
     assert shown == [asked.question, sibling]
 
 
 def test_retry_leaves_what_is_done_or_being_written(people: People) -> None:
     done = factories.answered(people.alice)
     running = factories.asked(people.alice)
-    assert generations.retry(done.answer, actor=people.alice) == done.answer
-    assert generations.retry(running.answer, actor=people.alice) == running.answer
+    assert rewriting.retry(done.answer, actor=people.alice) == done.answer
+    assert rewriting.retry(running.answer, actor=people.alice) == running.answer
     assert Generation.objects.count() == 2
     assert not AuditEntry.objects.filter(verb="answer.retried").exists()
 

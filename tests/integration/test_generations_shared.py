@@ -11,7 +11,7 @@ import psycopg
 import pytest
 from django.db import connection, connections, transaction
 
-from chat.domain import answers, generations
+from chat.domain import answers, generations, rewriting
 from chat.domain.generations import End, Growth
 from chat.models import Chunk, Generation, Message
 from tests import factories
@@ -150,7 +150,7 @@ def test_a_stop_and_a_claim_leave_no_run_that_nobody_ends(people: People) -> Non
 
 def test_two_retries_at_once_are_one_run(people: People) -> None:
     asked = factories.answered(people.alice, state=State.INTERRUPTED)
-    at_once(*[partial(generations.retry, asked.answer, actor=people.alice)] * 3)
+    at_once(*[partial(rewriting.retry, asked.answer, actor=people.alice)] * 3)
     assert asked.answer.generations.filter(state__in=Generation.ACTIVE).count() == 1
 
 

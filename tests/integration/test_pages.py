@@ -71,7 +71,7 @@ def test_how_an_answer_ended_is_a_sentence(people: People, case: str) -> None:
     assert not text or "Rayleigh <strong>scattering</strong>." in page
     assert sentence is None or sentence in page
     retry = reverse("chat:retry", args=[asked.answer.pk])
-    can_go_on = state != State.DONE and case != "too long"
+    can_go_on = case not in {"done", "too long"}
     assert (f'action="{retry}"' in page) is can_go_on
     assert not can_go_on or (">Continue<" in page.replace("\n", "").replace(" ", "")) is bool(text)
 
@@ -105,7 +105,8 @@ def test_without_a_socket_the_answer_is_asked_for(people: People) -> None:
     fragment = client.get(url, headers=HTMX).content.decode()
     assert state_on(fragment, asked) == "done"
     assert 'id="send"' in fragment
-    assert client.get(url).url == reverse("chat:conversation", args=[asked.conversation.pk])
+    page = reverse("chat:conversation", args=[asked.conversation.pk])
+    assert client.get(url).url == f"{page}?at={asked.answer.pk}#m-{asked.answer.pk}"
 
 
 def test_stop_and_retry_answer_with_the_answer(people: People) -> None:
@@ -117,7 +118,7 @@ def test_stop_and_retry_answer_with_the_answer(people: People) -> None:
     assert client.post(reverse("chat:stop", args=[asked.answer.pk])).status_code == 302
 
 
-def test_a_sibling_answer_is_shown_on_its_own_page(people: People) -> None:
+def test_a_sibling_answer_takes_the_place_of_the_old_one(people: People) -> None:
     model = factories.language_model("rigid", continues=False)
     asked = factories.asked(people.alice, model=model)
     run = factories.claimed()
@@ -126,8 +127,12 @@ def test_a_sibling_answer_is_shown_on_its_own_page(people: People) -> None:
     response = browser(people.alice).post(
         reverse("chat:retry", args=[asked.answer.pk]), headers=HTMX
     )
+    sibling = asked.question.children.exclude(pk=asked.answer.pk).get()
     url = reverse("chat:conversation", args=[asked.conversation.pk])
-    assert response.headers["HX-Redirect"] == url
+    assert response.headers["HX-Reswap"] == "tail"
+    assert response.headers["HX-Replace-Url"] == f"{url}?at={sibling.pk}"
+    assert f'id="m-{sibling.pk}"' in response.content.decode()
+    assert f'id="m-{asked.answer.pk}"' not in response.content.decode()
 
 
 def test_what_people_and_models_write_is_text(people: People) -> None:

@@ -13,7 +13,7 @@ from django.utils import timezone
 
 from accounts.models import User
 from chat import events, runner
-from chat.domain import answers, conversations, generations
+from chat.domain import answers, conversations, generations, rewriting
 from chat.domain.messages import Asked
 from chat.models import Chunk, Generation, LanguageModel, Message
 from engine_adapter.script import Rule, Script
@@ -148,7 +148,7 @@ async def test_continue_after_a_stop_goes_on_where_it_was(people: People) -> Non
         await in_database(generations.stop)(asked.answer, actor=people.alice)
         await ended(asked)
         assert await text_of(asked) != "".join(WORDS)
-        await in_database(generations.retry)(asked.answer, actor=people.alice)
+        await in_database(rewriting.retry)(asked.answer, actor=people.alice)
         assert (await ended(asked)).state == State.DONE
     assert await text_of(asked) == "".join(WORDS)
 

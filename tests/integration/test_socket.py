@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from chat import events
-from chat.domain import conversations, generations
+from chat.domain import conversations, generations, rewriting
 from chat.domain.messages import Asked
 from chat.live import hub
 from chat.markdown import render
@@ -159,7 +159,7 @@ async def test_stop_retry_and_failure_are_shown(people: People, asked: Asked) ->
         await in_database(generations.stop)(asked.answer, actor=people.alice)
         await page.see(asked.answer, state="stopped")
         assert "You stopped this answer." in page.frames[-1]
-        await in_database(generations.retry)(asked.answer, actor=people.alice)
+        await in_database(rewriting.retry)(asked.answer, actor=people.alice)
         await page.see(asked.answer, state="queued")
         answer = await Answer(asked).begin()
         facts = {"prompt_tokens": 9000, "context_length": 2048}

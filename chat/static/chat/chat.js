@@ -11,6 +11,8 @@ const messages = document.querySelector("#messages");
 const composer = document.querySelector("#composer");
 const heardAt = new Map(); // the id of an answer's article: when the socket last spoke of it
 const askedAt = new WeakMap(); // a request, or an article that polled: when it went out
+const elsewhere = new Set(); // the ids of answers on branches that this page does not show
+const touch = matchMedia("(hover: none) and (pointer: coarse)").matches;
 let held = []; // parts of frames whose answer is not on the page yet
 let socketOpen = false;
 let catchingUp = false;
@@ -22,14 +24,21 @@ htmx.config.wsReconnectDelay = (tries) =>
 htmx.defineExtension("keep", {
   isInlineSwap: (style) => style === "keep",
 
-  handleSwap(style, target, fragment) {
-    if (style !== "keep") return false;
-    const focused = target.contains(document.activeElement);
-    keep(target, fragment.firstElementChild);
-    if (focused && !target.contains(document.activeElement)) {
+  handleSwap(style, target, fragment, { elts }) {
+    if (!["keep", "tail", "above"].includes(style)) return false;
+    const fresh = style === "keep" ? [target] : [...fragment.children];
+    const fromEnd = style === "above" && scroller.scrollHeight - scroller.scrollTop;
+    if (style === "keep") keep(target, fragment.firstElementChild);
+    else elts.push(...fresh);
+    // Another branch takes the place of the message and of everything after it.
+    if (style === "tail") while (target.nextSibling) target.nextSibling.remove();
+    if (style !== "keep") target.replaceWith(...fresh);
+    // What is loaded above does not push down what is being read.
+    if (style === "above") scroller.scrollTop = scroller.scrollHeight - fromEnd;
+    if (!touch && document.activeElement === document.body) {
       composer?.querySelector("textarea").focus({ preventScroll: true });
     }
-    return [target];
+    return fresh;
   },
 
   // A frame may speak of what this page does not show. Without a request it came by the socket.
@@ -37,15 +46,21 @@ htmx.defineExtension("keep", {
     if (request) return text;
     const frame = document.createElement("template");
     frame.innerHTML = text;
-    for (const part of [...frame.content.children]) {
-      const there = document.getElementById(part.id);
-      const about = part.id.startsWith("m-") && messages;
-      if (about) heardAt.set(articleId(part.id), Date.now());
-      if (there && fits(part, there)) continue;
-      part.remove();
-      if (about && !there) held.push(part);
+    const parts = [...frame.content.children];
+    const about = messages && parts.find((part) => part.id.startsWith("m-"));
+    if (about) {
+      const id = articleId(about.id);
+      heardAt.set(id, Date.now());
+      if (!document.getElementById(id)) {
+        if (!elsewhere.has(id)) held.push(...parts);
+        if (held.length) catchUp();
+        return "";
+      }
     }
-    if (held.length) catchUp();
+    for (const part of parts) {
+      const there = document.getElementById(part.id);
+      if (!there || !fits(part, there)) part.remove();
+    }
     return frame.innerHTML;
   },
 });
@@ -91,16 +106,21 @@ function articleId(id) {
   return id.slice(0, "m-".length + 36);
 }
 
-// An answer began that this page has not: its own question is on the way, or it was asked elsewhere.
+// An answer began that this page has not: its own question is on the way, or it was asked elsewhere,
+// after the last message here or on another branch. Other branches are left alone.
 function catchUp() {
   if (catchingUp || composer?.classList.contains("htmx-request")) return;
   catchingUp = true;
+  const last = messages.querySelector(":scope > article:last-child");
   const done = () => {
+    for (const part of held) if (part.id.startsWith("m-")) elsewhere.add(articleId(part.id));
     held = [];
     setTimeout(() => { catchingUp = false; }, POLL_MS);
   };
-  const whole = { source: "#messages", target: "#messages", select: "#messages", swap: "keep" };
-  htmx.ajax("GET", location.pathname, whole).then(done, done);
+  const values = { after: last?.id.slice("m-".length) };
+  const rest = { source: messages, target: last, swap: "afterend", values };
+  if (last) htmx.ajax("GET", location.pathname, rest).then(done, done);
+  else done();
 }
 
 function releaseHeld() {
@@ -137,12 +157,16 @@ function listen() {
   on("beforeSend", (event) => askedAt.set(event.detail.xhr, Date.now()));
   on("beforeSwap", (event) => {
     const { target, xhr, requestConfig } = event.detail;
+    const { elt } = requestConfig;
+    const isRest = elt === messages;
     // While the request was under way the socket has told the end of this answer.
     const ended = !target.hasAttribute("aria-busy") && heardAt.get(target.id) > askedAt.get(xhr);
+    // Meanwhile the composer brought what follows, or this became another branch.
+    const behind = !target.isConnected || target.nextElementSibling || composer.matches(".htmx-request");
     // A button that is gone by now was on something the socket has told anew since.
-    if (ended || !requestConfig.elt.isConnected) event.detail.shouldSwap = false;
+    if (isRest ? behind : ended || !elt.isConnected) event.detail.shouldSwap = false;
     // What went wrong with a poll is no news about the text in the composer.
-    if (target.id === "problem" && requestConfig.elt !== composer) event.detail.shouldSwap = false;
+    if (target.id === "problem" && elt !== composer) event.detail.shouldSwap = false;
   });
   on("afterSwap", () => { if (held.length) releaseHeld(); });
   on("afterRequest", (event) => {
@@ -157,7 +181,7 @@ function listen() {
 
 function follow() {
   const newest = document.querySelector("#to-newest");
-  let following = true;
+  let following = !document.getElementById(location.hash.slice(1));
   let last = 0;
   const gap = () => scroller.scrollHeight - scroller.scrollTop - scroller.clientHeight;
   const stay = () => {
@@ -177,8 +201,21 @@ function follow() {
   const watch = new ResizeObserver(stay);
   watch.observe(messages);
   watch.observe(scroller);
+  stay(); // before the link to earlier messages can be seen, and loads them
+}
+
+// A form inside a message: Cancel and Escape close it, and what opened it has the focus again.
+function cancel(event) {
+  const form = event.target.closest("article .place form");
+  if (!form || !(event.key ? event.key === "Escape" : event.target.closest("[data-cancel]"))) return;
+  event.preventDefault();
+  const opener = `a[href="${form.getAttribute("action")}"]`;
+  const article = form.closest("article");
+  form.remove();
+  article.querySelector(opener)?.focus();
 }
 
 listen();
+for (const name of ["click", "keydown"]) document.addEventListener(name, cancel);
 if (scroller) follow();
 setInterval(poll, POLL_MS / 3);

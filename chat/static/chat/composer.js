@@ -73,14 +73,17 @@ function grow() {
   text.style.height = `${text.scrollHeight}px`;
 }
 
+// Here, and where a question is asked otherwise.
 function onKey(event) {
+  const { form, value, name } = event.target;
+  if (name !== "text" || !form) return;
   // The Enter that confirms a word in an input method (isComposing, 229) does not send.
   if (event.key !== "Enter" || event.shiftKey || event.isComposing || event.keyCode === 229) return;
   // A touch keyboard has no Shift+Enter: there Enter breaks the line and the button sends.
   if (touch) return;
   event.preventDefault();
-  const send = composer.querySelector(".send");
-  if (send && !send.disabled && text.value.trim()) composer.requestSubmit(send);
+  const send = form.querySelector(".send");
+  if (send && !send.disabled && value.trim()) form.requestSubmit(send);
 }
 
 function onReply(event) {
@@ -122,7 +125,7 @@ function start() {
     showRoom();
     grow();
   });
-  text.addEventListener("keydown", onKey);
+  document.body.addEventListener("keydown", onKey);
   composer.addEventListener("click", onClick, { capture: true });
   document.body.addEventListener("htmx:beforeRequest", (event) => {
     if (event.target !== composer) return;

@@ -1,0 +1,69 @@
+"""Branches: to ask otherwise, to go on elsewhere, to delete."""
+
+from __future__ import annotations
+
+from uuid import UUID
+
+from django.http import HttpResponse
+from django.shortcuts import redirect
+from django.urls import reverse
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_http_methods, require_POST
+from django_htmx.http import HttpResponseClientRedirect, reswap, retarget
+
+from accounts.requests import PageRequest
+from chat.domain import access, branches, forks, messages
+from chat.forms import MessageForm, OnceForm
+from chat.views import pages, replies
+
+
+@require_http_methods(["GET", "POST"])
+@never_cache
+def edit(request: PageRequest, message_id: UUID) -> HttpResponse:
+    """The question in a field; what is sent becomes another version beside it."""
+    found = access.question_for(request.user, message_id)
+    form = MessageForm(request.POST or None)
+    if form.is_valid():
+        asked = messages.edit(found, **form.cleaned_data, actor=request.user)
+        return replies.branch(request, asked.question)
+    if not form.is_bound:
+        return replies.in_place(request, found, "chat/_edit.html", text=found.text)
+    response = replies.in_place(
+        request,
+        found,
+        "chat/_edit.html",
+        text=request.POST.get("text", ""),
+        problem=form.problem,
+        status=422,
+    )
+    return reswap(retarget(response, f"#f-{found.pk}"), "innerHTML")
+
+
+@require_http_methods(["GET", "POST"])
+@never_cache
+def delete(request: PageRequest, message_id: UUID) -> HttpResponse:
+    """Ask, then delete the message and what follows it for good."""
+    found = access.message_for(request.user, message_id)
+    branch = branches.of(found)
+    if branch.is_all:
+        whole = reverse("chat:delete", args=[found.conversation_id])
+        return HttpResponseClientRedirect(whole) if request.htmx else redirect(whole)
+    if request.method == "GET":
+        return replies.in_place(request, found, "chat/_delete.html", branch=branch)
+    shown = branches.delete(found, actor=request.user)
+    if shown is None:
+        return redirect("chat:new")
+    follows = shown.pk != branch.top.parent_id
+    return replies.branch(request, shown) if follows else replies.ended(request, shown)
+
+
+@require_POST
+def fork(request: PageRequest, message_id: UUID) -> HttpResponse:
+    """A new conversation that begins with everything up to this answer."""
+    found = access.answer_for(request.user, message_id)
+    form = OnceForm(request.POST)
+    if not form.is_valid():
+        context = pages.conversation_context(request, found.conversation)
+        return replies.refused(request, form.problem, context, status=422)
+    made = forks.fork(found, conversation_id=form.cleaned_data["message_id"], actor=request.user)
+    return redirect("chat:conversation", conversation_id=made.pk)
