@@ -1,4 +1,4 @@
-"""What up, test, translate and bench run with a bare Python, before any package is installed.
+"""What the scripts beside this run with a bare Python, before any package is installed.
 
 Stands in for this package's own ``__init__``, which wires Celery, and hands over.
 """

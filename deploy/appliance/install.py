@@ -17,6 +17,7 @@ PURPOSES = {
     "test": ("test.txt", "deploy.checking"),
     "translate": ("run.txt", "deploy.translating"),
     "bench": ("run.txt", "tests.bench"),
+    "faults": ("run.txt", "tests.faults"),
 }
 
 

@@ -1,0 +1,101 @@
+"""The operation log: what people sent, what was acknowledged, what they saw, which faults came.
+
+Times are seconds of the machine's monotonic clock. Plain values; nothing here knows the house.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+Deed = Literal["ask", "stop", "retry"]
+
+
+@dataclass
+class Post:
+    """One action of a person. ``id`` is the message's own for ``ask``, else the answer's.
+
+    ``tries`` counts how often it was sent; ``acknowledged_at`` is when a 2xx was read, and
+    ``stored_then`` what a look into the database said just then (``None``: it was away).
+    """
+
+    deed: Deed
+    id: str
+    at: float
+    tag: str = ""
+    letter: str = ""
+    tries: int = 0
+    acknowledged_at: float | None = None
+    stored_then: bool | None = None
+    refusals: list[str] = field(default_factory=list)
+
+
+@dataclass
+class Sight:
+    """What one page showed of one answer. ``grew`` holds (when, letters); ``text`` is the longest.
+
+    ``torn`` is the first text that did not go on from the one before: (when, before, after).
+    """
+
+    answer: str
+    grew: list[tuple[float, int]] = field(default_factory=list)
+    text: str = ""
+    torn: tuple[float, str, str] | None = None
+    state: str = ""
+    ended_at: float | None = None
+
+    def show(self, at: float, text: str, slack: int) -> None:
+        """The page shows ``text``. One poll older than a frame is no tear up to ``slack``."""
+        if len(text) > len(self.text) and text.startswith(self.text):
+            self.grew.append((at, len(text)))
+            self.text = text
+        elif not (self.text.startswith(text) and len(self.text) - len(text) <= slack):
+            self.torn = self.torn or (at, self.text, text)
+
+
+@dataclass
+class Away:
+    """A page without its socket, from ``lost_at`` to ``back_at``."""
+
+    lost_at: float
+    back_at: float | None = None
+
+
+@dataclass
+class Look:
+    """A stranger's attempt. ``opened`` is whether anything of it was shown."""
+
+    at: float
+    who: str
+    what: str
+    opened: bool
+
+
+@dataclass
+class Fault:
+    """What was done to the house. ``healed_at`` is when a frozen process was let go on.
+
+    ``generated`` and ``stored``: letters by tag, of every answer running at that moment.
+    """
+
+    kind: str
+    began_at: float
+    healed_at: float = 0.0
+    over_at: float = 0.0
+    well_after_s: float | None = None
+    generated: dict[str, int] = field(default_factory=dict)
+    stored: dict[str, int] = field(default_factory=dict)
+
+
+@dataclass
+class Log:
+    """Everything one lap did and saw. ``stuck`` names what never came to an end."""
+
+    seed: int
+    posts: list[Post] = field(default_factory=list)
+    sights: list[Sight] = field(default_factory=list)
+    absences: list[Away] = field(default_factory=list)
+    looks: list[Look] = field(default_factory=list)
+    faults: list[Fault] = field(default_factory=list)
+    stuck: list[str] = field(default_factory=list)
+    signed_out: list[str] = field(default_factory=list)

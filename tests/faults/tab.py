@@ -1,0 +1,240 @@
+"""One open page of a conversation: reads its socket, comes back with back-off, polls in silence.
+
+What chat.js does with frames is done here, without a browser: the same swaps, the same patience.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import random
+import time
+
+from websockets.asyncio.client import ClientConnection
+from websockets.exceptions import WebSocketException
+
+from tests.faults import dom
+from tests.faults.browser import Browser
+from tests.faults.record import Away, Log, Sight
+from tests.faults.voices import squeezed
+
+# chat.js: SILENCE_MS, POLL_MS, RECONNECT_MS, RECONNECT_MOST_MS
+SILENCE_S = 4.0
+POLL_S = 1.5
+RECONNECT_S = 0.5
+RECONNECT_MOST_S = 8.0
+SIGNED_OUT = 4401
+
+
+class Tab:
+    """A page at ``path``. ``sights`` is what its reader saw of each answer."""
+
+    def __init__(
+        self, browser: Browser, log: Log, path: str, chance: random.Random, slack: int
+    ) -> None:
+        self.browser, self.path = browser, path
+        self._slack = slack  # letters that a poll which is older than a frame may take back
+        self.sights: dict[str, Sight] = {}
+        self.moved = asyncio.Event()
+        self._reads = asyncio.Event()
+        self._reads.set()
+        self._log, self._chance = log, chance
+        self._page = dom.parse("")
+        self._heard: dict[str, float] = {}
+        self._socket: ClientConnection | None = None
+        self._away: Away | None = None
+        self._tasks: list[asyncio.Task[None]] = []
+        self.is_closed = False
+
+    async def open(self) -> bool:
+        """Load the page and start to live; whether it could be loaded."""
+        if not await self.load():
+            return False
+        self._tasks = [asyncio.create_task(self._listen()), asyncio.create_task(self._poll())]
+        return True
+
+    async def close(self) -> None:
+        """Leave the page."""
+        self.is_closed = True
+        tasks = list(self._tasks)
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    async def load(self) -> bool:
+        """The whole page anew, as it comes over HTTP."""
+        reply = await self.browser.get(self.path)
+        if reply.signed_out:
+            self._log.signed_out.append(f"the reader of {self.path}")
+        if not reply.accepted:
+            return False
+        self._page = dom.parse(reply.text)
+        self._look()
+        return True
+
+    def take(self, fragment: str, asked_at: float | None = None) -> None:
+        """A form's reply: new messages go to the end; one that is here already is made anew, but
+        not when the socket told its end after ``asked_at`` (``None``: it is never made anew)."""
+        messages = self._page.find("messages")
+        for part in dom.parse(fragment).elements:
+            if part.tag != "article":
+                continue
+            known, answer = self._page.find(part.id), part.id[2:]
+            if known is None and messages is not None:
+                messages.children.append(part)
+            elif known is not None and self._is_older(answer, asked_at):
+                self._page.swap(part)
+        self._look()
+
+    def _is_older(self, answer: str, asked_at: float | None) -> bool:
+        if asked_at is None:
+            return False
+        return self.is_writing(answer) or self._heard.get(answer, 0.0) <= asked_at
+
+    def answers(self) -> list[str]:
+        """The ids of the answers on the page, in order."""
+        return [a.id[2:] for a in self._articles()]
+
+    def is_writing(self, answer: str) -> bool:
+        """Whether the page says that more is coming."""
+        article = self._page.find(f"m-{answer}")
+        return article is not None and "aria-busy" in article.attributes
+
+    def state(self, answer: str) -> str:
+        """How the answer stands on the page."""
+        article = self._page.find(f"m-{answer}")
+        return article.attributes.get("data-state", "") if article else ""
+
+    def pause(self) -> None:
+        """Read nothing more: first the page's buffer fills, then the line's, then the house's."""
+        self._reads.clear()
+
+    def resume(self) -> None:
+        """Read on; what lies in the buffers comes before any poll."""
+        now = time.monotonic()
+        self._heard = dict.fromkeys(self._heard, now)
+        self._reads.set()
+
+    def cut(self) -> None:
+        """The line breaks in the middle of whatever is on it."""
+        if self._socket is not None:
+            self._socket.transport.abort()
+
+    async def _listen(self) -> None:
+        tries = 0
+        while True:
+            try:
+                socket = self._socket = await self.browser.socket(f"/ws{self.path}")
+            except (OSError, WebSocketException, EOFError):
+                self._lose()
+            else:
+                tries = 0
+                self._return()
+                await self._read(socket)
+                self._lose()
+                if socket.close_code == SIGNED_OUT:
+                    self._log.signed_out.append(f"the reader of {self.path}")
+            wait_s = min(RECONNECT_MOST_S, RECONNECT_S * 2**tries)
+            tries += 1
+            await asyncio.sleep(wait_s * (0.5 + self._chance.random() / 2))
+
+    async def _read(self, socket: ClientConnection) -> None:
+        try:
+            async for frame in socket:
+                await self._reads.wait()
+                self._apply(frame if isinstance(frame, str) else frame.decode())
+        except (OSError, WebSocketException):
+            pass
+        finally:
+            self._socket = None
+            socket.transport.abort()
+
+    def _lose(self) -> None:
+        if self._away is None:
+            self._away = Away(time.monotonic())
+            self._log.absences.append(self._away)
+
+    def _return(self) -> None:
+        if self._away is not None:
+            self._away.back_at, self._away = time.monotonic(), None
+
+    def _apply(self, frame: str) -> None:
+        now = time.monotonic()
+        touched: set[str] = set()
+        for part in dom.parse(frame).elements:
+            if not part.id.startswith("m-"):
+                continue
+            answer = part.id[2:38]
+            touched.add(answer)
+            self._heard[answer] = now
+            there = self._page.find(part.id)
+            if there is None:
+                # An answer this page has not: it asks for the whole (a retry, another tab).
+                self._start(self.load())
+            elif "data-from" in part.attributes and (
+                part.attributes["data-from"] != there.attributes.get("data-blocks")
+            ):
+                self._start(self._ask_for(answer))
+                return
+            else:
+                self._page.swap(part)
+        self._look(touched)
+
+    def _start(self, work: object) -> None:
+        task = asyncio.ensure_future(work)  # type: ignore[arg-type]  # a coroutine
+        self._tasks.append(task)
+        task.add_done_callback(self._tasks.remove)
+
+    async def _poll(self) -> None:
+        while True:
+            await asyncio.sleep(POLL_S / 3)
+            now = time.monotonic()
+            patience_s = SILENCE_S if self._socket else POLL_S
+            busy = [a.id[2:] for a in self._articles() if "aria-busy" in a.attributes]
+            for answer in busy if self._reads.is_set() else []:
+                if now - self._heard.setdefault(answer, now) >= patience_s:
+                    await self._ask_for(answer)
+
+    async def _ask_for(self, answer: str) -> None:
+        """What an article's ``hx-get`` does."""
+        self._heard[answer] = asked_at = time.monotonic()
+        reply = await self.browser.get(f"/answers/{answer}/")
+        # While it was under way the socket may have told the end of this answer.
+        ended = not self.is_writing(answer) and self._heard[answer] > asked_at
+        if not reply.accepted or ended:
+            return
+        part = dom.parse(reply.text).find(f"m-{answer}")
+        if part is not None:
+            self._page.swap(part)
+            self._look({answer})
+
+    def _articles(self) -> list[dom.Element]:
+        return [e for e in self._page.walk() if e.tag == "article" and "answer" in e.classes]
+
+    def _look(self, only: set[str] | None = None) -> None:
+        """Write down what the page shows now."""
+        now = time.monotonic()
+        for article in self._articles():
+            answer = article.id[2:]
+            if only is not None and answer not in only:
+                continue
+            sight = self.sights.get(answer)
+            if sight is None:
+                sight = self.sights[answer] = Sight(answer)
+                self._log.sights.append(sight)
+            prose = [e for e in article.walk() if "prose" in e.classes]
+            sight.show(now, squeezed("".join(e.text for e in prose)), self._slack)
+            sight.state = article.attributes.get("data-state", "")
+            writing = "aria-busy" in article.attributes
+            sight.ended_at = None if writing else sight.ended_at or now
+        self.moved.set()
+
+    async def until_ended(self, answer: str, within_s: float) -> bool:
+        """Wait for the answer's end; ``False`` when it does not come."""
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(within_s):
+                while self.is_writing(answer) or not self.state(answer):
+                    self.moved.clear()
+                    await self.moved.wait()
+                return True
+        return False
