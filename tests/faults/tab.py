@@ -18,8 +18,9 @@ from tests.faults.browser import Browser
 from tests.faults.record import Away, Log, Sight
 from tests.faults.voices import squeezed
 
-# chat.js: SILENCE_MS, POLL_MS, RECONNECT_MS, RECONNECT_MOST_MS
+# chat.js: SILENCE_MS, GREETING_MS, POLL_MS, RECONNECT_MS, RECONNECT_MOST_MS
 SILENCE_S = 4.0
+GREETING_S = 0.7
 POLL_S = 1.5
 RECONNECT_S = 0.5
 RECONNECT_MOST_S = 8.0
@@ -41,6 +42,7 @@ class Tab:
         self._log, self._chance = log, chance
         self._page = dom.parse("")
         self._heard: dict[str, float] = {}
+        self._opened_at = 0.0  # of the socket; nothing while it is away
         self._socket: ClientConnection | None = None
         self._away: Away | None = None
         self._tasks: list[asyncio.Task[None]] = []
@@ -129,6 +131,7 @@ class Tab:
                 self._lose()
             else:
                 tries = 0
+                self._opened_at = time.monotonic()
                 self._return()
                 await self._read(socket)
                 self._lose()
@@ -146,7 +149,7 @@ class Tab:
         except (OSError, WebSocketException):
             pass
         finally:
-            self._socket = None
+            self._socket, self._opened_at = None, 0.0
             socket.transport.abort()
 
     def _lose(self) -> None:
@@ -189,11 +192,16 @@ class Tab:
         while True:
             await asyncio.sleep(POLL_S / 3)
             now = time.monotonic()
-            patience_s = SILENCE_S if self._socket else POLL_S
             busy = [a.id[2:] for a in self._articles() if "aria-busy" in a.attributes]
             for answer in busy if self._reads.is_set() else []:
-                if now - self._heard.setdefault(answer, now) >= patience_s:
+                if now >= self._due(answer):
                     await self._ask_for(answer)
+
+    def _due(self, answer: str) -> float:
+        last = self._heard.setdefault(answer, 0.0)
+        if last < self._opened_at:
+            return self._opened_at + GREETING_S
+        return last + (SILENCE_S if self._opened_at else POLL_S)
 
     async def _ask_for(self, answer: str) -> None:
         """What an article's ``hx-get`` does."""

@@ -3,6 +3,7 @@
 
 const POLL_MS = 1500;
 const SILENCE_MS = 4000;
+const GREETING_MS = 700;
 const RECONNECT_MS = 500;
 const RECONNECT_MOST_MS = 8000;
 
@@ -14,7 +15,7 @@ const askedAt = new WeakMap(); // a request, or an article that polled: when it 
 const elsewhere = new Set(); // the ids of answers on branches that this page does not show
 const touch = matchMedia("(hover: none) and (pointer: coarse)").matches;
 let held = []; // parts of frames whose answer is not on the page yet
-let socketOpen = false;
+let openedAt = 0; // when the socket opened; 0 while it is away
 let catchingUp = false;
 
 // Half fixed, half chance: a thousand pages must not all come back in the same instant.
@@ -136,8 +137,9 @@ function poll() {
   if (document.hidden) return;
   for (const answer of document.querySelectorAll("article[aria-busy]")) {
     const last = Math.max(heardAt.get(answer.id) ?? 0, askedAt.get(answer) ?? 0);
-    if (Date.now() - last < (socketOpen ? SILENCE_MS : POLL_MS)) continue;
-    askFor(answer);
+    // A socket that opens tells every answer that is being written: one left out has ended meanwhile.
+    const due = last < openedAt ? openedAt + GREETING_MS : last + (openedAt ? SILENCE_MS : POLL_MS);
+    if (Date.now() >= due) askFor(answer);
   }
 }
 
@@ -148,9 +150,9 @@ function setAway(away) {
 
 function listen() {
   const on = (name, act) => document.body.addEventListener(`htmx:${name}`, act);
-  on("wsOpen", () => { socketOpen = true; setAway(false); });
+  on("wsOpen", () => { openedAt = Date.now(); setAway(false); });
   on("wsClose", (event) => {
-    socketOpen = false;
+    openedAt = 0;
     // The session ended: what was private leaves the screen; the draft is kept.
     if (event.detail.event.code === 4401) location.reload();
   });
