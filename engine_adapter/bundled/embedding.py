@@ -6,12 +6,14 @@ One thread computes. Knows neither llama.cpp nor frames.
 from __future__ import annotations
 
 import threading
+import time
 from collections import deque
 from collections.abc import Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 from typing import Generic, Protocol, TypeVar
 
+from engine_adapter.bundled.tally import Tally
 from engine_adapter.errors import Broken, ContextTooLong, Overloaded
 
 V = TypeVar("V")
@@ -42,12 +44,16 @@ class _Job(Generic[V]):
     next: int = 0
 
 
+_Step = tuple[_Job[V], int]  # one text of a step: its request, and which of its texts it is
+
+
 class Batcher(Generic[V]):
     """``run`` in a thread of its own; ``submit`` from any. ``queue`` requests wait at most, and a
-    step takes up to ``batch`` tokens, or one text that is longer."""
+    step takes up to ``batch`` tokens, or one text that is longer. ``tally`` counts the steps."""
 
-    def __init__(self, device: Device[V], *, queue: int, batch: int) -> None:
+    def __init__(self, device: Device[V], tally: Tally, *, queue: int, batch: int) -> None:
         self._device = device
+        self._tally = tally
         self._queue = queue
         self._batch = min(batch, device.tokens)
         self._jobs: deque[_Job[V]] = deque()
@@ -78,13 +84,17 @@ class Batcher(Generic[V]):
         """Compute for ever. What goes wrong in a step ends the requests of that step."""
         while True:
             with self._changed:
+                self._gauge([])
                 self._changed.wait_for(self._any)
                 step = self._plan()
+                self._gauge(step)
+            began = time.monotonic()
             try:
                 vectors = self._device.compute([job.texts[number] for job, number in step])
             except Exception as error:  # whoever waits must hear of it, whatever it is
                 self._fail({job for job, _ in step}, error)
                 continue
+            self._count(step, time.monotonic() - began)
             for (job, number), vector in zip(step, vectors, strict=True):
                 job.vectors[number] = vector
                 if len(job.vectors) == len(job.texts) and not job.future.cancelled():
@@ -95,9 +105,9 @@ class Batcher(Generic[V]):
             self._jobs.popleft()
         return bool(self._jobs)
 
-    def _plan(self) -> list[tuple[_Job[V], int]]:
+    def _plan(self) -> list[_Step[V]]:
         """The next step: a text of each request in turn, until the next one has no place."""
-        step: list[tuple[_Job[V], int]] = []
+        step: list[_Step[V]] = []
         left = self._batch
         while self._any() and len(step) < self._device.texts:
             job = self._jobs[0]
@@ -111,6 +121,15 @@ class Batcher(Generic[V]):
             if job.next < len(job.texts):
                 self._jobs.append(job)
         return step
+
+    def _gauge(self, step: list[_Step[V]]) -> None:
+        begun = {job for job, _ in step} | {job for job in self._jobs if job.next}
+        self._tally.running = len(begun)
+        self._tally.waiting = sum(not job.next for job in self._jobs)
+
+    def _count(self, step: list[_Step[V]], seconds: float) -> None:
+        tokens = sum(len(job.texts[number]) for job, number in step)
+        self._tally.step(tokens, tokens, len(step), seconds, self._device.texts)
 
     def _fail(self, jobs: set[_Job[V]], error: Exception) -> None:
         with self._changed:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import base64
 import socket
+import time
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -21,7 +22,8 @@ from engine_adapter.bundled.llama.embedder import Embedder
 from engine_adapter.bundled.llama.model import Model, ModelRefused
 from engine_adapter.bundled.loading import Loading
 from engine_adapter.bundled.runs import framed
-from engine_adapter.bundled.working import run, work
+from engine_adapter.bundled.tally import End, Tally
+from engine_adapter.bundled.working import keep_counting, run, work
 from engine_adapter.errors import Broken, EngineError, Refused
 from engine_adapter.types import Failed
 
@@ -34,8 +36,9 @@ class EmbeddingWorker:
     def __init__(self, settings: Settings, model: Model, embedder: Embedder, line: Line) -> None:
         self._line = line
         self._vocabulary = model.vocabulary
+        self.tally = Tally()
         self.batcher: Batcher[np.ndarray] = Batcher(
-            embedder, queue=settings.queue, batch=settings.batch_tokens
+            embedder, self.tally, queue=settings.queue, batch=settings.batch_tokens
         )
         self._width = embedder.width
         self._reading = ThreadPoolExecutor(1, "tokenise")
@@ -52,13 +55,21 @@ class EmbeddingWorker:
             task_.cancel()
 
     async def _embed(self, id_: int, texts: list[str]) -> None:
+        began, tokens = time.monotonic(), 0
+        end: End = "failed"
         try:
             told = await self._vectors(texts)
+            end, tokens = "stop", told["tokens"]
+        except asyncio.CancelledError:
+            end = "cancelled"
+            raise
         except EngineError as error:
             told = {"failed": event_to_json(Failed(error))}
         except Exception as error:  # whoever asked must hear of it, whatever it is
             broken = Broken(f"The texts could not be prepared: {error!r}")
             told = {"failed": event_to_json(Failed(broken))}
+        finally:
+            self.tally.finished(end, tokens, 0, 0, time.monotonic() - began)
         self._line.send({"embedded": id_, **told})
 
     async def _vectors(self, texts: list[str]) -> Frame:
@@ -94,7 +105,9 @@ async def serve(connection: socket.socket, loading: Loading) -> int:
     worker = EmbeddingWorker(loading.settings, model, embedder, line)
     line.send({"loaded": {"context": embedder.context}})
     ended = asyncio.ensure_future(io.run_in_executor(computing, worker.batcher.run))
+    counting = asyncio.create_task(keep_counting(worker.tally, line))
     status = await work(reader, worker.handle, ended)
+    counting.cancel()
     if ended.done():
         ended.result()  # raises what went wrong, for the log
     return status

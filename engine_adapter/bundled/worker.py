@@ -27,11 +27,9 @@ from engine_adapter.bundled.spill import Spill
 from engine_adapter.bundled.telling import Told
 from engine_adapter.bundled.templates import TemplateRefused
 from engine_adapter.bundled.threads import Threads
-from engine_adapter.bundled.working import run, work
+from engine_adapter.bundled.working import keep_counting, run, work
 from engine_adapter.errors import Broken, EngineError
 from engine_adapter.types import Failed, Request
-
-TALLY_S = 1.0
 
 
 class Worker:
@@ -76,16 +74,6 @@ class Worker:
     def _tell(self, told: list[Told]) -> None:
         self._line.send({"events": [[id_, event_to_json(event)] for id_, event in told]})
 
-    async def keep_counting(self) -> None:
-        """Tell the host now and then what was counted, when it has changed."""
-        told = None
-        while True:
-            snapshot = self.loop.tally.snapshot()
-            if snapshot != told:
-                told = snapshot
-                self._line.send({"tally": snapshot})
-            await asyncio.sleep(TALLY_S)
-
 
 def _open_spill(settings: Settings) -> Spill | None:
     if not settings.cache_disk_mib:
@@ -121,7 +109,7 @@ async def serve(connection: socket.socket, loading: Loading) -> int:
     line.send({"loaded": {"context": lanes.context}})
     over = asyncio.ensure_future(io.run_in_executor(computing, worker.loop.run))
     over.add_done_callback(lambda done: done.exception())  # told by the loop to whom it concerns
-    counting = asyncio.create_task(worker.keep_counting())
+    counting = asyncio.create_task(keep_counting(worker.loop.tally, line))
     try:
         return await work(reader, worker.handle, over)
     finally:

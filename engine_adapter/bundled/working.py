@@ -15,8 +15,11 @@ from typing import Any
 
 from engine_adapter.bundled.child import tie_to_parent
 from engine_adapter.bundled.frames import Frame, receive
+from engine_adapter.bundled.line import Line
 from engine_adapter.bundled.loading import Loading
+from engine_adapter.bundled.tally import Tally
 
+TALLY_S = 1.0
 Serve = Callable[[socket.socket, Loading], Coroutine[Any, Any, int]]
 
 
@@ -42,3 +45,14 @@ async def work(
                 return 0
             handle(message)
     return 1
+
+
+async def keep_counting(tally: Tally, line: Line) -> None:
+    """Tell the host now and then what was counted, when it has changed."""
+    told = None
+    while True:
+        snapshot = tally.snapshot()
+        if snapshot != told:
+            told = snapshot
+            line.send({"tally": snapshot})
+        await asyncio.sleep(TALLY_S)

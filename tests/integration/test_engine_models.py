@@ -13,7 +13,7 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-from engine_adapter.bundled import fit
+from engine_adapter.bundled import fit, resident
 from engine_adapter.bundled.config import Settings
 from engine_adapter.bundled.header import read_header
 from engine_adapter.bundled.host import BundledEngine
@@ -207,6 +207,7 @@ async def test_embeddings_alone_and_together_are_the_same(folder: Path) -> None:
             assert dot(vector, vector) == pytest.approx(1, abs=1e-5)
             assert dot(one.vectors[0], vector) > 0.999
         assert dot(together.vectors[0], together.vectors[2]) < 0.99
+        assert await tokens_counted(engine, requests=1 + len(texts)) == 2 * together.prompt_tokens
         assert (await engine.embed("a", [])).vectors == ()
         with pytest.raises(ContextTooLong, match=r"has 301 tokens; the model reads 256"):
             await engine.embed("a", ["word" + " word" * 300])
@@ -218,6 +219,15 @@ async def test_embeddings_alone_and_together_are_the_same(folder: Path) -> None:
         await until(engine, "a", lambda card: card.kind == "text")
         with pytest.raises(Refused, match="writes text and makes no embeddings"):
             await engine.embed("a", ["x"])
+
+
+async def tokens_counted(engine: BundledEngine, requests: int) -> int:
+    """Prompt tokens, once so many requests are counted: the worker tells once a second."""
+    while True:
+        counted = engine.measured()["a"].tally
+        if counted["ends"]["stop"] == requests:
+            return counted["counters"]["prompt_tokens"]
+        await asyncio.sleep(0.05)
 
 
 def dot(one: tuple[float, ...], other: tuple[float, ...]) -> float:
@@ -247,11 +257,39 @@ async def test_three_deaths_make_a_model_sick_until_its_file_changes(
         assert await answer(engine, "a")
 
 
+async def test_deaths_of_long_ago_count_no_more(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Only a clock is replaced: all deaths but the last were long ago."""
+    monkeypatch.setattr(resident, "DEATHS_WITHIN_S", 0.0)
+    async with serving(folder) as engine:
+        for _ in range(resident.MOST_DEATHS):
+            assert await answer(engine, "a")
+            for pid in children():
+                os.kill(pid, signal.SIGKILL)
+            await until(engine, "a", lambda card: card.state == "loading")
+        assert await answer(engine, "a")
+        assert engine.measured()["a"].deaths == resident.MOST_DEATHS
+
+
+async def test_who_waits_for_vectors_is_told_when_the_worker_dies(folder: Path) -> None:
+    (folder / "a.toml").write_text('kind = "embeddings"')
+    async with serving(folder) as engine:
+        assert (await engine.embed("a", ["x"])).vectors
+        waiting = asyncio.create_task(engine.embed("a", ["word " * 400] * 200))
+        await asyncio.sleep(0.1)
+        for pid in children():
+            os.kill(pid, signal.SIGKILL)
+        with pytest.raises(Broken, match=r"has ended|ended in the middle"):
+            await waiting
+        assert (await engine.embed("a", ["x"])).vectors
+
+
 def children() -> set[int]:
     """The workers that this process has started."""
     paths = Path("/proc/self/task").glob("*/children")
     pids = {pid for path in paths for pid in path.read_text().split()}
-    return {int(pid) for pid in pids if b"bundled.worker" in cmdline(pid)}
+    return {int(pid) for pid in pids if b"worker" in cmdline(pid)}
 
 
 def cmdline(pid: str) -> bytes:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Sequence
 from concurrent.futures import Future
 
@@ -11,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine_adapter.bundled.embedding import Batcher
+from engine_adapter.bundled.tally import Tally
 from engine_adapter.errors import Broken, ContextTooLong, Overloaded
 
 LIMIT_S = 20
@@ -33,8 +35,8 @@ class Lengths:
         return [len(text) for text in texts]
 
 
-def running(device: Lengths, queue: int = 99) -> Batcher[int]:
-    batcher: Batcher[int] = Batcher(device, queue=queue, batch=10)
+def running(device: Lengths, queue: int = 99, tally: Tally | None = None) -> Batcher[int]:
+    batcher: Batcher[int] = Batcher(device, tally or Tally(), queue=queue, batch=10)
     threading.Thread(target=batcher.run, daemon=True).start()
     return batcher
 
@@ -95,3 +97,25 @@ def test_too_long_and_too_many_are_refused() -> None:
         for _ in range(4):
             batcher.submit([[1]] * 9)
     assert batcher.submit([]).result(LIMIT_S) == []
+
+
+def test_every_step_is_counted_and_who_waits_for_it() -> None:
+    tally, device = Tally(), Lengths()
+    batcher = running(device, tally=tally)
+    first = batcher.submit([[1] * 8])
+    while not tally.running:  # until it fills a step
+        time.sleep(0.01)
+    long, short = batcher.submit([[2] * 4] * 4), batcher.submit([[3] * 2])
+    device.may.release()
+    assert first.result(LIMIT_S) == [8]
+    while tally.running < 2:  # both share the second step
+        time.sleep(0.01)
+    assert not tally.waiting
+    device.may.release(1000)
+    assert (long.result(LIMIT_S), short.result(LIMIT_S)) == ([4] * 4, [2])
+    while tally.running:
+        time.sleep(0.01)
+    counted = tally.snapshot()
+    assert counted["counters"]["prompt_tokens"] == 8 + 4 * 4 + 2
+    assert counted["histograms"]["step_s"]["counts"] != [0] * 16
+    assert sum(counted["histograms"]["batch_fill"]["counts"]) == len(device.steps)
