@@ -76,7 +76,7 @@ class Preparer:
             sampling=sampling,
             priority=request.priority,
             user=request.user or request.cache_salt or "",
-            domain=request.cache_salt or "",
+            domain=_domain(request),
             public=public,
             transcript=Transcript(
                 stop=sampling.stop,
@@ -108,3 +108,9 @@ class Preparer:
         else:
             return sampling, written
         return replace(sampling, grammar=grammar, json_schema=None), written
+
+
+def _domain(request: Request) -> str:
+    """Inside which prefixes are shared. Who names none shares with nobody else, as far as we are
+    told who that is."""
+    return request.cache_salt or (f"of {request.user}" if request.user else "")
