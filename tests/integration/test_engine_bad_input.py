@@ -44,8 +44,15 @@ async def http(host: Host) -> AsyncIterator[httpx.AsyncClient]:
     async with client_of(host) as client:
         yield client
         assert (await client.get("/health")).json() == {"status": "ok"}
+        # A worker checks its books when nothing is left to do, and ends where they do not balance.
+        await served(client)
+        assert f'konak:worker_deaths_total{{model_name="{MODEL}"}} 0\n' in await counts(client)
     assert host.process.poll() is None
     assert "Traceback" not in host.log.read_text()
+
+
+async def counts(client: httpx.AsyncClient) -> str:
+    return (await client.get("/metrics")).text
 
 
 async def served(client: httpx.AsyncClient) -> None:
@@ -100,8 +107,39 @@ async def test_what_cannot_be_meant_is_refused(http: httpx.AsyncClient, content:
     assert len(error["message"]) < 200
 
 
+def formed(schema: Any) -> Any:
+    form = {"type": "json_schema", "json_schema": {"name": "n", "schema": schema}}
+    return {"response_format": form}
+
+
+@pytest.mark.parametrize("stream", [True, False])
+@pytest.mark.parametrize(
+    ("wrong", "words"),
+    [
+        ({"logit_bias": {"49152": 5}}, "names a token that is none of 49152"),
+        ({"logit_bias": {"2147483647": 5}}, "names a token that is none of 49152"),
+        (formed({"type": "colour"}), "colour"),
+        (formed({"$ref": "#"}), "no text can ever fulfil it"),
+        (formed({"type": "string", "pattern": "(?=a)"}), "pattern"),
+        (formed({"type": "string", "maxLength": 99_999_999}), "schema"),
+        ({"grammar": 'root ::= root "a" | "a"'}, "grammar"),
+        ({"grammar": "root ::= ("}, "grammar"),
+        ({"grammar": 'leaf ::= "a"'}, "grammar"),
+    ],
+    ids=str,
+)
+async def test_what_the_model_cannot_do_is_refused(
+    http: httpx.AsyncClient, wrong: dict[str, Any], words: str, stream: bool
+) -> None:
+    reply = await http.post("/v1/chat/completions", json=asking(stream=stream, **wrong))
+    error = reply.json()["error"]
+    assert (reply.status_code, error["code"]) == (400, "refused")
+    assert words in error["message"]
+    assert set(error) == {"message", "type", "param", "code"}
+
+
 @pytest.mark.parametrize("announced", [True, False])
-@pytest.mark.parametrize("path", ["/v1/chat/completions", "/v1/nothing"])
+@pytest.mark.parametrize("path", ["/v1/chat/completions", "/v1/embeddings", "/v1/nothing"])
 async def test_ten_megabytes_are_too_much(host: Host, path: str, announced: bool) -> None:
     async def pieces() -> AsyncIterator[bytes]:
         for _ in range(10):
@@ -110,7 +148,7 @@ async def test_ten_megabytes_are_too_much(host: Host, path: str, announced: bool
     content: Any = b"x" * (10 << 20) if announced else pieces()
     async with client_of(host) as http:
         reply = await http.post(path, content=content)
-        assert reply.status_code == (413 if "chat" in path else 404)
+        assert reply.status_code == (404 if "nothing" in path else 413)
         assert (await http.get("/health")).status_code == 200
 
 
