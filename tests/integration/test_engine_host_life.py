@@ -14,6 +14,8 @@ from pathlib import Path
 import httpx
 import pytest
 
+from engine_adapter.bundled.templates import CHATML
+from tests import gguf
 from tests.integration.engine_hosts import ROOT, Host, all_gone, running_host
 from tests.integration.engine_http import MODEL, asking, client_of, endless, streaming
 
@@ -144,6 +146,34 @@ async def test_a_model_that_llama_cpp_refuses_is_told_with_the_reason(
                 assert reason in reply.json()["error"]["message"]
 
 
+LOOPS_LATER = (
+    "{% if messages|length > 3 %}{% for i in range(99999) %}{% for j in range(99999) %}{% endfor %}"
+    "{% endfor %}{% endif %}"
+)
+
+
+async def test_a_template_that_loops_ends_its_own_request_alone(
+    starter_model: Path, tmp_path: Path
+) -> None:
+    """It seems harmless while the model is loaded, and loops in a longer conversation."""
+    models = tmp_path / "models"
+    models.mkdir()
+    lay_template(starter_model, models / f"{MODEL}.gguf", LOOPS_LATER + CHATML)
+    long = asking(max_tokens=2)
+    long["messages"] += [{"role": role, "content": "a"} for role in ("assistant", "user") * 2]
+    with running_host(tmp_path, "--models", models, *SMALL) as host:
+        async with client_of(host) as http:
+            async with streaming(http, endless()) as other:
+                await other.until_text()
+                reply = await http.post("/v1/chat/completions", json=long)
+                assert (reply.status_code, reply.json()["error"]["code"]) == (400, "refused")
+                assert "not done after 2 s" in reply.json()["error"]["message"]
+                await other.rest()
+            assert other.done
+            reply = await http.post("/v1/chat/completions", json=asking(max_tokens=2))
+            assert reply.status_code == 200
+
+
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
@@ -180,6 +210,10 @@ def start(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
 def changed_copy(model: Path, copy: Path, old: bytes, new: bytes, times: int) -> None:
     assert len(old) == len(new)
     copy.write_bytes(model.read_bytes().replace(old, new, times))
+
+
+def lay_template(model: Path, copy: Path, template: str) -> None:
+    copy.write_bytes(gguf.with_template(model.read_bytes(), template))
 
 
 def told(pid: int, what: str) -> bytes:
