@@ -75,11 +75,32 @@ async def test_the_line_tells_places_and_refuses_when_full(http: httpx.AsyncClie
         assert full.status_code == 429
         assert int(full.headers["retry-after"]) >= 1
         assert full.json()["error"]["code"] == "overloaded"
-    # All those clients have left: the next is served.
+    await is_served_again(http)
+
+
+async def is_served_again(http: httpx.AsyncClient) -> None:
+    """All clients have left: the next is served."""
     reply = await http.post("/v1/chat/completions", json=asking(max_tokens=2))
     while reply.status_code == 429:
         reply = await http.post("/v1/chat/completions", json=asking(max_tokens=2))
     assert reply.status_code == 200
+
+
+async def test_the_more_urgent_is_ahead_in_line(http: httpx.AsyncClient) -> None:
+    async with contextlib.AsyncExitStack() as stack:
+
+        async def enter(**more: int) -> Stream:
+            body = endless(return_progress=True, **more)
+            return await stack.enter_async_context(streaming(http, body))
+
+        served = await asyncio.gather(*(enter() for _ in range(SLOTS)))
+        await asyncio.gather(*(stream.until_text() for stream in served))
+        patient = await enter(priority=5)
+        assert (await patient.next() or {})["progress"]["ahead"] == 1
+        urgent = await enter(priority=0)
+        assert (await urgent.next() or {})["progress"]["ahead"] == 1
+        assert (await patient.next() or {})["progress"]["ahead"] == 2
+    await is_served_again(http)
 
 
 async def test_who_leaves_frees_the_slot(models: Path, tmp_path: Path) -> None:
