@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any, Final
 
 from asgiref.sync import async_to_sync
@@ -44,6 +44,30 @@ class Changed:
 
 
 @dataclass(frozen=True, slots=True)
+class Waits:
+    """An answer's place in line, and the seconds until its turn where anybody can say."""
+
+    conversation: str
+    answer: str
+    ahead: int
+    seconds: int | None
+    kind: str = "waits"
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """A run ended in ``state``, for ``reason`` if there is one; ``seq`` was its last chunk."""
+
+    conversation: str
+    answer: str
+    generation: str
+    seq: int
+    state: str
+    reason: str
+    kind: str = "ended"
+
+
+@dataclass(frozen=True, slots=True)
 class Titled:
     """A conversation got another title."""
 
@@ -61,7 +85,7 @@ class SessionsEnded:
     kind: str = "sessions_ended"
 
 
-News = Grew | Changed | Titled | SessionsEnded
+News = Grew | Changed | Waits | Ended | Titled | SessionsEnded
 
 
 async def tell(*news: News) -> None:
@@ -69,7 +93,7 @@ async def tell(*news: News) -> None:
     layer = get_channel_layer()
     try:
         async with asyncio.timeout(RING_S):
-            await layer.group_send(GROUP, {"type": "news", "news": [asdict(item) for item in news]})
+            await layer.group_send(GROUP, {"type": "news", "news": [_wire(item) for item in news]})
     except (OSError, ConnectionError, TimeoutError) as error:
         log.warning("news not told: %s", type(error).__name__)
     except Exception as error:
@@ -77,6 +101,11 @@ async def tell(*news: News) -> None:
         if type(error).__module__.partition(".")[0] != "redis":
             raise
         log.warning("news not told: %s", type(error).__name__)
+
+
+def _wire(item: News) -> dict[str, Any]:
+    """The fields by name. ``dataclasses.asdict`` would copy each, for every word of everybody."""
+    return {name: getattr(item, name) for name in item.__slots__}
 
 
 def tell_on_commit(*news: News) -> None:

@@ -5,11 +5,12 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+import threading
 
 from celery import shared_task
 from channels.db import database_sync_to_async
 
-from chat.domain import generations, titles
+from chat.domain import generations, reaping, titles
 from chat.engines import Engines
 from chat.models import Conversation
 from engine_adapter.errors import Refused
@@ -18,13 +19,26 @@ from engine_adapter.types import Failed, Finished, Request, Text
 log = logging.getLogger(__name__)
 
 _AT_ONCE = 5
+_titling = threading.Lock()
+
+
+@shared_task
+def reap() -> None:
+    """End the runs that no runner will."""
+    reaping.reap()
 
 
 @shared_task
 def title_conversations() -> None:
     """Name a few conversations, as long as nobody waits for an answer."""
-    if not generations.anybody_waits():
-        asyncio.run(_title(titles.due(limit=_AT_ONCE)))
+    # A slow model must not take one thread of the worker after the other.
+    if not _titling.acquire(blocking=False):
+        return
+    try:
+        if not generations.anybody_waits():
+            asyncio.run(_title(titles.due(limit=_AT_ONCE)))
+    finally:
+        _titling.release()
 
 
 async def _title(conversations: list[Conversation]) -> None:

@@ -127,8 +127,12 @@ CELERY_TASK_REJECT_ON_WORKER_LOST = True
 CELERY_WORKER_PREFETCH_MULTIPLIER = 1
 CELERY_WORKER_HIJACK_ROOT_LOGGER = False
 CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
-CELERY_TASK_TIME_LIMIT = 300
 CELERY_BEAT_SCHEDULE = {
+    "reaper": {
+        "task": "chat.tasks.reap",
+        "schedule": 5.0,
+        "options": {"expires": 5.0},  # after a hold-up one look is enough
+    },
     "titles": {"task": "chat.tasks.title_conversations", "schedule": 10.0},
     "sessions": {"task": "accounts.tasks.clear_expired", "schedule": 3600.0},
 }
@@ -185,6 +189,8 @@ RUNNER_ANSWERS = env.integer("KONAK_RUNNER_ANSWERS", 128, at_least=1)
 MESSAGE_MAX_CHARS = env.integer("KONAK_MESSAGE_MAX_CHARS", 60_000, at_least=100)
 ANSWER_MAX_TOKENS = env.integer("KONAK_ANSWER_MAX_TOKENS", 2048, at_least=16)
 ANSWER_MAX_SECONDS = env.integer("KONAK_ANSWER_MAX_SECONDS", 900, at_least=10)
+ENGINE_FIRST_TOKEN_S = env.integer("KONAK_ENGINE_FIRST_TOKEN_S", 300, at_least=5)
+ENGINE_NEXT_TOKEN_S = env.integer("KONAK_ENGINE_NEXT_TOKEN_S", 60, at_least=5)
 # A body is at most the message in four-byte characters, percent-encoded, and a few fields.
 DATA_UPLOAD_MAX_MEMORY_SIZE = MESSAGE_MAX_CHARS * 12 + 65_536
 

@@ -6,7 +6,7 @@ from uuid import UUID, uuid4
 
 from accounts.models import User
 from chat.domain import catalogue, generations, messages
-from chat.domain.generations import End, Growth
+from chat.domain.generations import End, Ending, Growth
 from chat.models import Conversation, Generation, LanguageModel
 from engine_adapter.types import ModelCard
 
@@ -57,12 +57,8 @@ def write(generation: Generation, *texts: str, since: int = 0) -> None:
 
 def end(generation: Generation, state: str = Generation.State.DONE, **how: object) -> None:
     """End the run, as the runner that owns it does."""
-    assert generations.finish(
-        generation.pk,
-        runner=generation.runner,
-        attempt=generation.attempt,
-        end=End(state, **how),
-    )
+    ending = Ending(generation.pk, generation.attempt, End(state, **how))
+    assert generations.finish(generation.runner, [ending]) == {generation.pk}
 
 
 def answered(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from html import unescape
 from html.parser import HTMLParser
 from types import TracebackType
 from typing import Self
@@ -119,7 +120,11 @@ class Page:
             blocks = self._blocks[name] + blocks
         self._counts[name] = attributes.get("data-blocks", "")
         self._blocks[name] = blocks
-        self._open[name] = parts.get(f"{name}-open", ({}, ""))[1]
+        attributes, text = parts.get(f"{name}-open", ({}, ""))
+        if "data-keep" in attributes:
+            kept = self._open[name].encode("utf-16-le")[: 2 * int(attributes["data-keep"])]
+            text = kept.decode("utf-16-le") + unescape(text)
+        self._open[name] = text
 
 
 def elements(html: str) -> dict[str, Part]:

@@ -9,6 +9,7 @@ from uuid import UUID
 
 from django.contrib.postgres.aggregates import StringAgg
 from django.db.models import F, Max, OuterRef, Subquery
+from django.utils.safestring import SafeString
 
 from chat.domain import generations, rewriting, tree
 from chat.markdown import Live
@@ -19,7 +20,8 @@ from chat.models import Chunk, Conversation, Generation, Message
 class Reading:
     """A message as it can be read now. ``seq`` is the last chunk that ``text`` holds.
 
-    ``live`` is the growing text where somebody keeps it ahead of ``text``.
+    ``live`` is the growing text where somebody keeps it ahead of ``text``, ``html`` the finished
+    one where somebody has it rendered.
     """
 
     message: Message
@@ -27,6 +29,7 @@ class Reading:
     generation: Generation | None = None
     seq: int = 0
     live: Live | None = None
+    html: SafeString | None = None
     versions: tuple[UUID, ...] = ()
 
     @property

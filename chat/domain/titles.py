@@ -14,7 +14,7 @@ from engine_adapter.types import Request, Sampling, Turn
 LENGTH: Final = 60
 _BACKGROUND: Final = 10
 _EXCERPT: Final = 600
-_DEADLINE_S: Final = 50.0  # a task names five, one after the other, and may run 300 s
+_DEADLINE_S: Final = 50.0  # a task names five, one after the other, and keeps a thread
 _INSTRUCTION: Final = (
     "Write a short title, at most six words, for the conversation below. "
     "Use the language of the conversation. Reply with the title only."

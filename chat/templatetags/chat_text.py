@@ -12,9 +12,9 @@ register = template.Library()
 
 
 @register.filter
-def markdown(text: str) -> SafeString:
-    """Finished Markdown as safe HTML."""
-    return render(text)
+def finished(reading: Reading) -> SafeString:
+    """An answer that has ended, as safe HTML."""
+    return render(reading.text) if reading.html is None else reading.html
 
 
 @register.filter

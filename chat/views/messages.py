@@ -62,7 +62,7 @@ def _accepted(request: PageRequest, asked: messages.Asked) -> HttpResponse:
         "question": question,
         "reading": answer,
         "active": answer if answer.is_active else None,
-        "ahead": asked.ahead,
+        "place": asked.ahead and asked.ahead + 1,
         "message_id": uuid4(),
         "leaf": asked.answer,
     }

@@ -135,22 +135,12 @@ def _engine(config: Configuration) -> Program:
 
 
 def _django(config: Configuration) -> list[Program]:
-    web = [
-        *("-m", "uvicorn", "deploy.asgi:application"),
-        *("--host", config.host, "--port", str(config.port)),
-        *(
-            "--ws",
-            "websockets-sansio",
-            "--ws-max-size",
-            "65536",
-            "--timeout-graceful-shutdown",
-            "3",
-        ),
-        *("--no-server-header", "--no-proxy-headers", "--no-access-log", "--log-level", "warning"),
-    ]
+    web = ["-m", "deploy.web", "--host", config.host, "--port", str(config.port)]
+    # Threads, not processes: jobs wait for the database and for engines, and what computes runs in
+    # a process that is thrown away. Several, so that a long job holds up no short one.
     worker = [
-        *("-m", "celery", "--quiet", "-A", "deploy", "worker", "--beat", "--concurrency", "1"),
-        *("--schedule", str(config.run / "beat"), "--loglevel", "WARNING"),
+        *("-m", "celery", "--quiet", "-A", "deploy", "worker", "--beat-thread"),
+        *("--pool", "threads", "--concurrency", "4", "--loglevel", "WARNING"),
         *("--without-gossip", "--without-mingle"),
     ]
     return [

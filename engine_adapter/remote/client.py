@@ -18,11 +18,10 @@ from urllib.parse import urlsplit
 import httpx
 
 from engine_adapter.errors import Broken, EngineError, Overloaded, Refused, Unreachable
+from engine_adapter.remote.wire import Malformed, Wire, WireError
+from engine_adapter.remote.wires import Address, AllInUse, Wires
 
 REPLY_LIMIT = 4 << 20  # bytes of a reply that is read whole: a long model list has some 100 kB
-_CONNECTIONS = httpx.Limits(
-    max_connections=512, max_keepalive_connections=32, keepalive_expiry=15.0
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +40,7 @@ class Timeouts:
 
 
 PATIENCE = Timeouts()
+USED = "konak.used_before"  # of a request: its connection had carried another
 
 
 def open_client(
@@ -67,12 +67,7 @@ def open_client(
         headers=headers,
         cookies=CookieJar(DefaultCookiePolicy(allowed_domains=[])),
         timeout=httpx.Timeout(timeouts.reply_s, connect=timeouts.connect_s, read=timeouts.first_s),
-        transport=httpx.AsyncHTTPTransport(
-            verify=_trust(ca_file) if url.startswith("https:") else False,
-            trust_env=False,
-            limits=_CONNECTIONS,
-            uds=socket,
-        ),
+        transport=_Transport(Wires(_where(url, socket, ca_file))),
         trust_env=False,
         follow_redirects=False,
     )
@@ -98,11 +93,90 @@ def _address(base_url: str) -> tuple[str, str | None]:
     return base_url.rstrip("/"), None
 
 
+def _where(url: str, socket: str | None, ca_file: str | None) -> Address:
+    parts = urlsplit(url)
+    tls = _trust(ca_file) if parts.scheme == "https" else None
+    return Address(parts.hostname or "", parts.port or (443 if tls else 80), tls, socket)
+
+
 def _trust(ca_file: str | None) -> ssl.SSLContext:
     try:
-        return ssl.create_default_context(cafile=ca_file)
+        context = ssl.create_default_context(cafile=ca_file)
     except (OSError, ssl.SSLError):
         raise ValueError(f"{ca_file} is not a readable PEM file of certificates.") from None
+    context.set_alpn_protocols(["http/1.1"])
+    return context
+
+
+class _Transport(httpx.AsyncBaseTransport):
+    """Our own connections for httpx's client: all requests go to the one address."""
+
+    def __init__(self, wires: Wires) -> None:
+        self._wires = wires
+
+    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+        """The reply, its body still to be read. Raises httpx's errors."""
+        patience = request.extensions["timeout"]
+        raw = _serialised(request, await request.aread())
+        wire = await self._connected(request)
+        try:
+            async with asyncio.timeout(patience["read"]):
+                head = await wire.ask(raw)
+        except BaseException as error:
+            self._wires.drop(wire)
+            if isinstance(error, TimeoutError):
+                raise httpx.ReadTimeout("no reply came") from error
+            if isinstance(error, Malformed):
+                raise httpx.RemoteProtocolError(str(error)) from error
+            if isinstance(error, WireError):
+                raise httpx.ReadError(str(error)) from error
+            raise
+        return httpx.Response(head.status, headers=head.headers, stream=_Body(wire, self._wires))
+
+    async def _connected(self, request: httpx.Request) -> Wire:
+        patience = request.extensions["timeout"]
+        try:
+            wire, used = await self._wires.take(
+                connect_s=patience["connect"], wait_s=patience["pool"]
+            )
+        except AllInUse as error:
+            raise httpx.PoolTimeout(str(error)) from error
+        except TimeoutError as error:
+            raise httpx.ConnectTimeout("connecting took too long") from error
+        except OSError as error:
+            raise httpx.ConnectError(str(error)) from error
+        request.extensions[USED] = used
+        return wire
+
+    async def aclose(self) -> None:
+        """Hang up everywhere."""
+        self._wires.close()
+
+
+class _Body(httpx.AsyncByteStream):
+    """The body of a reply; closing it gives the connection back, or hangs up in the middle."""
+
+    def __init__(self, wire: Wire, wires: Wires) -> None:
+        self._wire = wire
+        self._wires = wires
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        try:
+            while data := await self._wire.read():
+                yield data
+        except WireError as error:
+            raise httpx.ReadError(str(error)) from error
+
+    async def aclose(self) -> None:
+        self._wires.give(self._wire)
+
+
+def _serialised(request: httpx.Request, body: bytes) -> bytes:
+    head = [b"%s %s HTTP/1.1" % (request.method.encode("ascii"), request.url.raw_path)]
+    head += [b"%s: %s" % header for header in request.headers.raw]
+    if any(set(line) & {0, 10, 13} for line in head):
+        raise httpx.LocalProtocolError("A line of the request's head holds a line's end.")
+    return b"\r\n".join([*head, b"", body])
 
 
 async def send(
@@ -114,12 +188,6 @@ async def send(
     tried once more. Raises ``EngineError``; a redirect is one.
     """
     for attempt in (1, 2):
-        reused = True
-
-        async def watch(event: str, _: object) -> None:
-            nonlocal reused
-            reused = reused and not event.startswith("connection.connect_")
-
         if client.is_closed:
             raise Unreachable("The connection to the engine was closed here.")
         request = client.build_request(
@@ -127,12 +195,11 @@ async def send(
             path,
             content=body,
             headers={"content-type": "application/json"} if body is not None else None,
-            extensions={"trace": watch},
         )
         try:
             response = await client.send(request, stream=True)
         except (httpx.RemoteProtocolError, httpx.ReadError, httpx.WriteError) as error:
-            if attempt == 2 or not reused:
+            if attempt == 2 or not request.extensions.get(USED):
                 raise _before_reply(error) from error
         except httpx.RequestError as error:
             raise _before_reply(error) from error

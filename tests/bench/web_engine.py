@@ -1,4 +1,4 @@
-"""The engine of ``deploy/bench web``: scripted, outside of what is counted, behind the real dialect.
+"""The engine of ``deploy/bench web``: scripted, behind the real dialect, not counted itself.
 
 Every token carries the time at which it was sent, so that whoever reads it knows its delay.
 """
@@ -58,8 +58,9 @@ class StampingEngine(ScriptedEngine):
         async with aclosing(super().stream(request)) as events:
             async for event in events:
                 if isinstance(event, Text):
-                    while (now := stamp()) == last:
+                    if (now := stamp()) == last:
                         await asyncio.sleep(0.001)
+                        now = stamp()
                     event, last = Text(event.text.replace(PLACE, now)), now
                 yield event
 

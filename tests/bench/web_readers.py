@@ -58,8 +58,9 @@ class Reader:
             max_size=None,
         )
         async with asyncio.timeout(PATIENCE_S):
-            while b"Warm now." not in await self._page():
-                await asyncio.sleep(0.2)
+            async for frame in self.socket:
+                if ENDED.search(str(frame)):
+                    return
 
     async def ask(self) -> None:
         """Ask, and read until the answer has ended."""
@@ -106,12 +107,6 @@ class Reader:
             f"Content-Length: {len(body)}\r\nConnection: close\r\n\r\n{body}"
         )
         return (await self._exchange(head)).partition(b"\r\n\r\n")[0]
-
-    async def _page(self) -> bytes:
-        return await self._exchange(
-            f"GET {self.address} HTTP/1.1\r\nHost: {self.host}:{self.port}\r\n"
-            f"Cookie: sessionid={self.session}\r\nConnection: close\r\n\r\n"
-        )
 
     async def _exchange(self, request: str) -> bytes:
         reader, writer = await asyncio.open_connection(self.host, self.port)

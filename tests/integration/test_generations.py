@@ -10,7 +10,7 @@ from django.utils import timezone
 
 from accounts.models import AuditEntry
 from chat.domain import answers, generations, paths, rewriting
-from chat.domain.generations import End, Growth
+from chat.domain.generations import End, Ending, Growth
 from chat.models import Chunk, Generation, Message
 from engine_adapter.types import Usage
 from tests import factories
@@ -64,7 +64,7 @@ def test_an_expired_lease_goes_to_another_who_reads_what_is_stored(people: Peopl
     late = Growth(old.pk, old.attempt, 3, "a lie")
     assert generations.append(FIRST, [late]) == set()
     assert generations.renew(FIRST, [old.pk]) == {}
-    assert not generations.finish(old.pk, runner=FIRST, attempt=1, end=End(State.DONE))
+    assert not generations.finish(FIRST, [Ending(old.pk, 1, End(State.DONE))])
     assert answers.one(asked.answer).text == "Once upon "
 
     factories.write(new, "a time.", since=2)
@@ -118,8 +118,8 @@ def test_the_end_moves_the_text_in_order_and_happens_once(people: People) -> Non
     factories.write(run, *words)
     first_text_at = timezone.now()
     how = End(State.DONE, "length", usage=Usage(7, 30, 2), first_text_at=first_text_at)
-    assert generations.finish(run.pk, runner=FIRST, attempt=1, end=how)
-    assert not generations.finish(run.pk, runner=FIRST, attempt=1, end=End(State.FAILED))
+    assert generations.finish(FIRST, [Ending(run.pk, 1, how)]) == {run.pk}
+    assert not generations.finish(FIRST, [Ending(run.pk, 1, End(State.FAILED))])
     assert generations.append(FIRST, [Growth(run.pk, 1, 31, "late")]) == set()
 
     run.refresh_from_db()
@@ -135,9 +135,8 @@ def test_the_end_moves_the_text_in_order_and_happens_once(people: People) -> Non
 def test_an_end_without_text_is_an_end(people: People) -> None:
     asked = factories.asked(people.alice)
     [run] = generations.claim(FIRST, limit=1)
-    assert generations.finish(
-        run.pk, runner=FIRST, attempt=1, end=End(State.FAILED, "unreachable", {"n": 1})
-    )
+    how = End(State.FAILED, "unreachable", {"n": 1})
+    assert generations.finish(FIRST, [Ending(run.pk, 1, how)]) == {run.pk}
     reading = answers.one(Message.objects.get(pk=asked.answer.pk))
     assert (reading.text, reading.generation.reason) == ("", "unreachable")
     assert reading.generation.facts == {"n": 1}
@@ -152,7 +151,7 @@ def test_a_runner_that_leaves_gives_back_what_it_has(people: People) -> None:
     generations.release(FIRST)
     mine.refresh_from_db()
     other.refresh_from_db()
-    assert (mine.state, mine.runner, mine.lease_until) == (State.QUEUED, None, None)
+    assert (mine.state, mine.runner) == (State.QUEUED, None)
     assert (other.state, other.runner) == (State.RUNNING, SECOND)
     assert answers.one(asked.answer).text == "Half"
     [again] = generations.claim(SECOND, limit=1)
@@ -232,4 +231,4 @@ def test_deleting_the_conversation_ends_the_run(people: People) -> None:
     asked.conversation.delete()
     assert generations.append(FIRST, [Growth(run.pk, 1, 2, "more")]) == set()
     assert generations.renew(FIRST, [run.pk]) == {}
-    assert not generations.finish(run.pk, runner=FIRST, attempt=1, end=End(State.DONE))
+    assert not generations.finish(FIRST, [Ending(run.pk, 1, End(State.DONE))])

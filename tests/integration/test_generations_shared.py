@@ -12,7 +12,7 @@ import pytest
 from django.db import connection, connections, transaction
 
 from chat.domain import answers, generations, rewriting
-from chat.domain.generations import End, Growth
+from chat.domain.generations import End, Ending, Growth
 from chat.models import Chunk, Generation, Message
 from tests import factories
 from tests.people import People
@@ -121,13 +121,10 @@ def test_many_ends_at_once_are_one_end(people: People) -> None:
     factories.write(run, "The ", "end.")
     states = (State.DONE, State.FAILED, State.STOPPED, State.INTERRUPTED)
     ended = at_once(
-        *(
-            partial(generations.finish, run.pk, runner=runner, attempt=1, end=End(state))
-            for state in states
-        )
+        *(partial(generations.finish, runner, [Ending(run.pk, 1, End(state))]) for state in states)
     )
-    assert sorted(ended) == [False, False, False, True]
-    assert Generation.objects.get().state == states[ended.index(True)]
+    assert sorted(ended, key=len) == [set(), set(), set(), {run.pk}]
+    assert Generation.objects.get().state == states[ended.index({run.pk})]
     assert Message.objects.get(pk=asked.answer.pk).text == "The end."
 
 
@@ -143,7 +140,7 @@ def test_a_stop_and_a_claim_leave_no_run_that_nobody_ends(people: People) -> Non
         if claimed:
             assert run.state == State.RUNNING
             assert generations.renew(runner, [run.pk]) == {run.pk: True}
-            assert generations.finish(run.pk, runner=runner, attempt=1, end=End(State.STOPPED))
+            assert generations.finish(runner, [Ending(run.pk, 1, End(State.STOPPED))])
         else:
             assert run.state == State.STOPPED
 
@@ -161,7 +158,7 @@ def test_a_reader_never_sees_an_answer_between_running_and_ended(people: People)
         runner = uuid4()
         [run] = generations.claim(runner, limit=1)
         factories.write(run, "All ", "of ", "it.")
-        end = partial(generations.finish, run.pk, runner=runner, attempt=1, end=End(State.DONE))
+        end = partial(generations.finish, runner, [Ending(run.pk, 1, End(State.DONE))])
         seen, _ = at_once(partial(texts_of, asked.answer), end)
         assert seen == {"All of it."}
     assert not Chunk.objects.exists()

@@ -12,10 +12,11 @@ from channels.layers import get_channel_layer
 from django.utils import timezone
 
 from accounts.models import User
-from chat import events, runner
+from chat import events
 from chat.domain import answers, conversations, generations, rewriting
 from chat.domain.messages import Asked
 from chat.models import Chunk, Generation, LanguageModel, Message
+from chat.runner import pace
 from engine_adapter.script import Rule, Script
 from tests import factories
 from tests.people import People
@@ -74,7 +75,7 @@ async def test_an_answer_ends_up_whole_and_every_step_was_told(
     async with engine_host(), running():
         asked = await ask(people.alice, "Tell me slowly")
         run = await ended(asked)
-        await until(lambda: [n for n in bell if n["kind"] == "changed"][1:])
+        await until(lambda: [n for n in bell if n["kind"] == "ended"])
     assert (run.state, run.reason, run.attempt) == (State.DONE, "", 1)
     assert (run.prompt_tokens, run.completion_tokens) == (3, len(WORDS))
     assert run.created_at <= run.started_at <= run.first_text_at <= run.ended_at
@@ -87,8 +88,9 @@ async def test_an_answer_ends_up_whole_and_every_step_was_told(
     assert [item["seq"] for item in growths] == list(range(1, len(growths) + 1))
     assert "".join(item["text"] for item in growths) == "".join(WORDS)
     assert 1 < len(growths) < len(WORDS)
-    assert [item["kind"] for item in bell if item["kind"] != "grew"] == ["changed"] * 2
-    assert bell[0]["kind"] == bell[-1]["kind"] == "changed"
+    assert [item["kind"] for item in bell if item["kind"] != "grew"] == ["changed", "ended"]
+    assert (bell[0]["kind"], bell[-1]["kind"]) == ("changed", "ended")
+    assert (bell[-1]["seq"], bell[-1]["state"]) == (len(growths), State.DONE)
 
 
 async def test_everybody_is_answered_at_once(people: People) -> None:
@@ -117,7 +119,7 @@ async def test_a_follow_up_carries_the_whole_path(people: People) -> None:
 
 
 async def test_stop_is_heard_at_once(people: People, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(runner, "HEARTBEAT_S", 3600)
+    monkeypatch.setattr(pace, "HEARTBEAT_S", 3600)
     async with engine_host() as engine, running():
         asked = await ask(people.alice, "Tell me for ever")
         seen = await written(asked)
@@ -133,7 +135,7 @@ async def test_stop_is_heard_at_once(people: People, monkeypatch: pytest.MonkeyP
 async def test_a_stop_that_was_not_heard_is_seen_at_the_next_heartbeat(
     people: People, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(runner, "HEARTBEAT_S", 0.1)
+    monkeypatch.setattr(pace, "HEARTBEAT_S", 0.1)
     async with engine_host(), running():
         asked = await ask(people.alice, "Tell me for ever")
         await written(asked)

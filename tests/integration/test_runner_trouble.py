@@ -14,8 +14,8 @@ import pytest
 from django.db import connection
 from django.utils import timezone
 
-from chat import runner
 from chat.models import Generation, LanguageModel
+from chat.runner import asking, pace
 from deploy.appliance import temporary, valkey
 from engine_adapter.script import Rule, Script
 from tests import services
@@ -32,8 +32,8 @@ SCRIPT = Script(default=Rule(WORDS, pace=100))
 @pytest.fixture
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     """Waits for engines that are away shortly, and for full ones not at all."""
-    monkeypatch.setattr(runner, "PATIENCE_S", 0.1)
-    monkeypatch.setattr(runner, "QUEUE_PATIENCE_S", 0)
+    monkeypatch.setattr(pace, "PATIENCE_S", 0.1)
+    monkeypatch.setattr(pace, "QUEUE_PATIENCE_S", 0)
 
 
 @pytest.mark.usefixtures("impatient")
@@ -108,7 +108,7 @@ async def test_an_engine_that_breaks_again_and_again_is_left_alone(people: Peopl
         asked = await ask(people.alice, "Hello")
         run = await ended(asked)
     assert (run.state, run.reason) == (State.INTERRUPTED, "broken")
-    assert engine.started == runner.MOST_BREAKS + 1
+    assert engine.started == asking.MOST_BREAKS + 1
     assert await text_of(asked) == "again " * engine.started
 
 
@@ -217,7 +217,7 @@ async def test_a_runner_that_was_cut_off_too_long_goes_on_with_its_own(people: P
         asked = await ask(people.alice, "Hello")
         await written(asked)
         await in_database(expire)()
-        ours._claimable.set()
+        ours._hands.claimable.set()
         run = await ended(asked)
     assert (run.state, run.runner, run.attempt) == (State.DONE, ours.id, 2)
     assert await text_of(asked) == "".join(WORDS)

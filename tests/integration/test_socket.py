@@ -104,9 +104,9 @@ async def test_one_page_gone_leaves_the_other_reading(people: People, asked: Ask
 async def test_a_page_that_is_gone_leaves_nothing_behind(people: People, asked: Asked) -> None:
     async with Page(people.alice, asked.conversation) as page, Page(people.bob):
         await page.frame()
-        assert len(hub().listeners) == 2
+        assert len(hub().readers) == 2
         assert set(hub().answers) == {str(asked.answer.pk)}
-    assert not hub().listeners
+    assert not hub().readers
     assert not hub().answers
 
 

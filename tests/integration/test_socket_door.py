@@ -13,8 +13,9 @@ from django.utils import timezone
 
 from accounts.domain import provisioning
 from accounts.models import Session, SetupLink, User
-from chat import consumers, events
+from chat import events
 from chat.domain.messages import Asked
+from chat.live import fanout
 from tests import factories
 from tests.people import PASSWORD, People, browser, session_of
 from tests.readers import Page
@@ -111,7 +112,7 @@ async def test_there_is_no_other_socket(people: People, path: str) -> None:
 @pytest.fixture
 def patient(monkeypatch: pytest.MonkeyPatch) -> None:
     """The session is never looked at again: what closes the socket is the news."""
-    monkeypatch.setattr(consumers, "SESSION_CHECK_S", 3600)
+    monkeypatch.setattr(fanout, "SESSION_CHECK_S", 3600)
 
 
 async def closed(page: Page) -> int | None:
@@ -169,8 +170,8 @@ async def test_a_new_password_closes_the_sockets_of_the_old_one(people: People) 
 async def test_a_session_that_ends_without_a_word_closes_the_socket(
     people: People, monkeypatch: pytest.MonkeyPatch, how: str
 ) -> None:
-    assert consumers.SESSION_CHECK_S < 5
-    monkeypatch.setattr(consumers, "SESSION_CHECK_S", 0.1)
+    assert fanout.SESSION_CHECK_S < 5
+    monkeypatch.setattr(fanout, "SESSION_CHECK_S", 0.1)
 
     def end() -> None:
         with connection.cursor() as cursor:

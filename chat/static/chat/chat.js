@@ -14,6 +14,7 @@ const heardAt = new Map(); // the id of an answer's article: when the socket las
 const askedAt = new WeakMap(); // a request, or an article that polled: when it went out
 const elsewhere = new Set(); // the ids of answers on branches that this page does not show
 const touch = matchMedia("(hover: none) and (pointer: coarse)").matches;
+const opens = new Map(); // the id of a long open block: its HTML, as the socket told it
 let held = []; // parts of frames whose answer is not on the page yet
 let openedAt = 0; // when the socket opened; 0 while it is away
 let catchingUp = false;
@@ -48,6 +49,7 @@ htmx.defineExtension("keep", {
     const frame = document.createElement("template");
     frame.innerHTML = text;
     const parts = [...frame.content.children];
+    for (const part of parts) if (part.dataset.keep) complete(part);
     const about = messages && parts.find((part) => part.id.startsWith("m-"));
     if (about) {
       const id = articleId(about.id);
@@ -65,6 +67,13 @@ htmx.defineExtension("keep", {
     return frame.innerHTML;
   },
 });
+
+// Of a long open block only what is new at its end comes, as text: a cut in the middle is no HTML.
+function complete(part) {
+  const html = (opens.get(part.id) ?? "").slice(0, part.dataset.keep) + part.textContent;
+  opens.set(part.id, html);
+  part.innerHTML = html;
+}
 
 // Make `old` like `fresh` and leave every node alone that is equal already: a selection there stays.
 function keep(old, fresh) {

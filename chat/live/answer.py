@@ -1,0 +1,138 @@
+"""An answer being written, once for all its readers in this process.
+
+Taken from the database when a reader comes, grown by news, and taken from there again after a gap.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from django.utils.safestring import SafeString
+
+from chat.domain import answers
+from chat.live import frames
+from chat.markdown import Live
+from chat.models import Generation
+
+Wait = tuple[int, int | None]
+_WHOLE = (Generation.State.DONE, Generation.State.STOPPED)
+
+
+@dataclass(eq=False)
+class Answer:
+    """``version`` grows with every change, ``shape`` with those that are more than growth.
+
+    ``held`` are growths heard while the answer was being read; ``None`` when nobody reads it.
+    """
+
+    id: str
+    reading: answers.Reading | None = None
+    text: Live = field(default_factory=Live)
+    seq: int = 0
+    version: int = 0
+    shape: int = 0
+    wait: Wait | None = None
+    heard_at: float = field(default_factory=time.monotonic)
+    readers: set[Callable[[], None]] = field(default_factory=set)
+    held: list[dict[str, Any]] | None = None
+    _pieces: list[str] = field(default_factory=list)
+    _open: tuple[int, SafeString] = (-1, SafeString(""))
+    _frame: tuple[tuple[object, ...], str] = ((), "")
+
+    @property
+    def is_active(self) -> bool:
+        """Whether more may come: it is being written, or nobody has looked yet."""
+        return self.reading is None or self.reading.is_active
+
+    @property
+    def open(self) -> SafeString:
+        """The block that is not finished."""
+        if self._open[0] != self.version:
+            self._open = self.version, self.text.open
+        return self._open[1]
+
+    @property
+    def has_text(self) -> bool:
+        """Whether there is anything to read yet."""
+        return bool(self.text.blocks or self.open)
+
+    def take(self, reading: answers.Reading | None, text: Live) -> None:
+        """Start over from what the database holds; ``None`` when the answer is gone."""
+        self.text = text
+        self.reading = replace(reading, live=text) if reading else None
+        self.seq = reading.seq if reading else 0
+        self._pieces = [reading.text] if reading else []
+        self.wait = None if text.blocks or text.open else self.wait
+        self.shape += 1
+        self._changed()
+
+    def grow(self, item: dict[str, Any]) -> bool:
+        """Add a chunk; ``False`` when one before it is missing, or it is of another run."""
+        if not self._is_of_our_run(item):
+            return False
+        self.heard_at = time.monotonic()
+        if item["seq"] <= self.seq:
+            return True
+        if item["seq"] != self.seq + 1:
+            return False
+        self.seq += 1
+        self.text.feed(item["text"])
+        self._pieces.append(item["text"])
+        self.wait = None
+        self._changed()
+        return True
+
+    def stand(self, ahead: int, seconds: int | None) -> None:
+        """Its place in line."""
+        if self.is_active and not self.has_text:
+            self.wait = ahead, seconds
+            self._changed()
+
+    def end(self, item: dict[str, Any]) -> bool:
+        """It is whole; ``False`` when the database has to be asked how."""
+        reading = self.reading
+        known = self._is_of_our_run(item) and item["seq"] == self.seq
+        if reading is None or not known or item["state"] not in _WHOLE:
+            return False
+        reading.generation.state = item["state"]  # type: ignore[union-attr]  # it is of our run
+        reading.generation.reason = item["reason"]  # type: ignore[union-attr]  # likewise
+        html = self.text.finish()
+        self.reading = replace(reading, live=None, text="".join(self._pieces), html=html)
+        self.shape += 1
+        self._changed()
+        return True
+
+    def growth(self, since: int, had_open: str, *, first: bool) -> str:
+        """The frame for a reader who has the first ``since`` blocks and ``had_open`` after them."""
+        key = (self.version, since, had_open, first)
+        if self._frame[0] != key:
+            frame = frames.growth(
+                self.id, since, self.text.blocks, had=had_open, open_=self.open, first=first
+            )
+            self._frame = key, frame
+        return self._frame[1]
+
+    def is_behind(self, reading: answers.Reading | None) -> bool:
+        """Whether ``reading`` tells something new. One that was begun earlier may not."""
+        seq = reading.seq if reading else 0
+        return self.version == 0 or _stands(reading) != _stands(self.reading) or seq > self.seq
+
+    def _is_of_our_run(self, item: dict[str, Any]) -> bool:
+        generation = self.reading.generation if self.reading else None
+        return generation is not None and str(generation.pk) == item["generation"]
+
+    def _changed(self) -> None:
+        self.heard_at = time.monotonic()
+        self.version += 1
+        for wake in tuple(self.readers):
+            wake()
+
+
+def _stands(reading: answers.Reading | None) -> tuple[object, ...]:
+    """Which run it is and how that stands. That it was claimed is nothing a reader sees."""
+    if reading is None or reading.generation is None:
+        return ()
+    return reading.generation.pk, "active" if reading.is_active else reading.generation.state

@@ -1,0 +1,65 @@
+"""What one reader has of one answer, and the frame that brings it up to date."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from django.template.loader import render_to_string
+from django.utils import translation
+
+from chat.domain.answers import Reading
+from chat.live.answer import Answer, Wait
+
+
+@dataclass(eq=False)
+class Seen:
+    """The reader's place in ``answer``, as of the last frame."""
+
+    answer: Answer
+    version: int = 0
+    shape: int = 0
+    blocks: int = 0
+    open: str = ""
+    has_text: bool = False
+    wait: Wait | None = None
+    is_over: bool = False
+
+    def next_frame(self, language: str) -> str:
+        """What is new, as one frame; nothing where nothing is. The place moves on with it."""
+        answer = self.answer
+        if answer.version == self.version:
+            return ""
+        self.version = answer.version
+        reading = answer.reading
+        if reading is None or reading.generation is None:
+            self.is_over = True
+            return ""
+        if answer.shape != self.shape:
+            frame = self._article(reading, language)
+        elif answer.has_text:
+            first = not self.has_text
+            frame = answer.growth(self.blocks, self.open, first=first)
+            self.open, self.has_text = answer.open, True
+        elif answer.wait != self.wait:
+            frame = self._render("chat/_wait.html", language, message=reading.message, oob=True)
+            self.wait = answer.wait
+        else:
+            return ""
+        self.blocks = len(answer.text.blocks)
+        return frame
+
+    def _article(self, reading: Reading, language: str) -> str:
+        """All of it. The next frame brings the open block whole: a page has it as elements now."""
+        self.shape, self.open = self.answer.shape, ""
+        self.has_text, self.wait = self.answer.has_text, self.answer.wait
+        self.is_over = not reading.is_active
+        active = None if self.is_over else reading
+        return self._render("chat/_answer_frame.html", language, reading=reading, active=active)
+
+    def _render(self, template: str, language: str, **context: Any) -> str:
+        place, seconds = self.answer.wait or (0, None)
+        with translation.override(language):
+            return render_to_string(
+                template, {**context, "frame": True, "place": place, "seconds": seconds}
+            )

@@ -1,0 +1,18 @@
+"""How often the runner does what, in seconds."""
+
+from typing import Final
+
+# Half a word of English at 20 tokens a second. A reader sees no difference to a shorter one, and
+# each tick costs a statement, a ring, and a frame a reader (README, "What an answer costs").
+TICK_S: Final = 0.08
+LEAST_TICK_S: Final = 0.02  # between two, however many first words are due
+HEARTBEAT_S: Final = 2.0
+CLAIM_S: Final = 1.0
+WATCH_S: Final = 0.5
+LINE_S: Final = 1.0
+LEAST_LINE_S: Final = 0.25  # between two tellings of the line
+CATALOGUE_S: Final = 15.0
+CATALOGUE_SILENT_S: Final = 1.0
+PATIENCE_S: Final = 5.0  # with an engine that is away
+QUEUE_PATIENCE_S: Final = 120.0  # with an engine that is full
+AWAY_S: Final = 0.5  # between two tries

@@ -1,0 +1,110 @@
+"""Write, then tell: one statement and one ring of the bell a tick, for all answers together."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import time
+from uuid import UUID
+
+from django.db import Error as DatabaseError
+from django.utils import timezone
+
+from chat import events
+from chat.domain import generations
+from chat.domain.generations import Ending, Growth
+from chat.runner import pace
+from chat.runner.desk import Desk
+from chat.runner.writing import Hands, Writing
+
+log = logging.getLogger(__name__)
+
+
+class Pen:
+    """Takes what engines say and stores it. First words go at once, the rest once a tick."""
+
+    def __init__(self, runner: UUID, hands: Hands, desk: Desk) -> None:
+        self._runner = runner
+        self._hands = hands
+        self._desk = desk
+        self._due = asyncio.Event()
+        self._urgent = asyncio.Event()
+
+    def grow(self, writing: Writing, text: str) -> None:
+        """The engine said ``text``."""
+        text = text.replace("\0", "")  # PostgreSQL's text cannot hold it
+        # Blanks before the first word are nothing to read: an answer of only those is empty.
+        if not text or not (writing.has_text or text.strip()):
+            return
+        writing.pending.append(text)
+        if not writing.has_text:
+            writing.has_text = True
+            writing.first_text_at = timezone.now()
+            self._urgent.set()
+        self._due.set()
+
+    def hurry(self) -> None:
+        """Somebody waits for what is pending, or for an end."""
+        self._due.set()
+        self._urgent.set()
+
+    async def write(self) -> None:
+        """Serve until cancelled. Raises ``DatabaseError``; what was to be stored stays due."""
+        flushed_at = 0.0
+        while True:
+            await self._due.wait()
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self._urgent.wait(), pace.TICK_S)
+            await asyncio.sleep(max(0.0, flushed_at + pace.LEAST_TICK_S - time.monotonic()))
+            self._due.clear()
+            self._urgent.clear()
+            try:
+                await self.flush()
+            except DatabaseError:
+                self._due.set()
+                raise
+            flushed_at = time.monotonic()
+
+    async def flush(self) -> None:
+        """Store all that is pending, then all that has ended; then tell of both."""
+        grown = [writing for writing in self._hands.values() if writing.pending]
+        news: list[events.News] = []
+        if grown:
+            news += await self._store(grown)
+        ended = [w for w in self._hands.values() if w.end and not w.pending]
+        if ended:
+            news += await self._finish(ended)
+        if news:
+            await events.tell(*news)
+
+    async def _store(self, grown: list[Writing]) -> list[events.News]:
+        sizes = [len(writing.pending) for writing in grown]
+        growths = [Growth(w.id, w.generation.attempt, w.seq + 1, "".join(w.pending)) for w in grown]
+        took = await self._desk.do(generations.append, self._runner, growths)
+        news: list[events.News] = []
+        for writing, growth, size in zip(grown, growths, sizes, strict=True):
+            if writing.id not in took:
+                if growth.attempt == writing.generation.attempt:
+                    self._hands.let_go(writing)
+                else:  # ours again since this tick began: the next one takes it
+                    self._due.set()
+                continue
+            del writing.pending[:size]
+            writing.seq = growth.seq
+            where = writing.whereabouts
+            news.append(events.Grew(*where, str(writing.id), growth.seq, growth.text))
+        return news
+
+    async def _finish(self, ended: list[Writing]) -> list[events.News]:
+        endings = [Ending(w.id, w.generation.attempt, w.end) for w in ended if w.end]
+        took = await self._desk.do(generations.finish, self._runner, endings)
+        news: list[events.News] = []
+        for writing, ending in zip(ended, endings, strict=True):
+            self._hands.close(writing)
+            if writing.id in took:
+                log.info("generation %s %s", writing.id, ending.end.state)
+                end, where = ending.end, writing.whereabouts
+                about = (str(writing.id), writing.seq, end.state, end.reason)
+                news.append(events.Ended(*where, *about))
+        return news

@@ -1,0 +1,102 @@
+"""One answer in a runner's hands, from its claim to its end."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from uuid import UUID
+
+from chat.domain.generations import End
+from chat.models import Generation, LanguageModel
+from engine_adapter.types import Usage
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(eq=False)
+class Writing:
+    """``pending`` is written but not stored; ``heard_at`` (monotonic) is when the engine, while it
+    is asked, last gave a sign of life; ``ahead`` is the place in its line, 0 for none."""
+
+    generation: Generation
+    seq: int = 0
+    pending: list[str] = field(default_factory=list)
+    has_text: bool = False
+    begun: bool = False
+    first_text_at: datetime | None = None
+    end: End | None = None
+    stopping: bool = False
+    cut_off: str = ""
+    heard_at: float | None = None
+    ahead: int = 0
+    task: asyncio.Task[None] | None = None
+
+    @property
+    def id(self) -> UUID:
+        """The generation's id."""
+        return self.generation.pk
+
+    @property
+    def language_model(self) -> LanguageModel:
+        """The model that writes. Raises ``ValueError`` for a message that is no answer."""
+        model = self.generation.message.language_model
+        if model is None:
+            raise ValueError("an answer to be written has a model")
+        return model
+
+    @property
+    def whereabouts(self) -> tuple[str, str]:
+        """The conversation's and the answer's id, as news name them."""
+        message = self.generation.message
+        return str(message.conversation_id), str(message.pk)
+
+    def stop(self) -> None:
+        """The person does not want more of it."""
+        if not self.stopping and self.task:
+            self.stopping = True
+            self.task.cancel()
+
+    def cut(self, reason: str) -> None:
+        """End it from outside, for ``reason``."""
+        if not (self.cut_off or self.stopping or self.end) and self.task:
+            self.cut_off = reason
+            self.task.cancel()
+
+    def ended(
+        self, state: str, reason: str = "", *, usage: Usage | None = None,
+        facts: Mapping[str, int] | None = None,
+    ) -> End:  # fmt: skip
+        """How it ended."""
+        return End(state, reason, dict(facts or {}), usage, self.first_text_at)
+
+    def failed(self, reason: str, facts: Mapping[str, int] | None = None) -> End:
+        """It ended out of order: a text stays and is interrupted."""
+        states = Generation.State
+        state = states.INTERRUPTED if self.has_text else states.FAILED
+        log.warning("generation %s %s: %s", self.id, state, reason)
+        return self.ended(state, reason, facts=facts)
+
+
+class Hands(dict[UUID, Writing]):
+    """All answers of a runner, by their run. ``claimable`` is set when work or room came."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.claimable = asyncio.Event()
+
+    def close(self, writing: Writing) -> None:
+        """Its end is stored."""
+        if self.get(writing.id) is writing:
+            del self[writing.id]
+        self.claimable.set()
+
+    def let_go(self, writing: Writing) -> None:
+        """It is somebody else's by now, or nobody's: not a word more of it."""
+        if self.get(writing.id) is writing:
+            self.close(writing)
+            if writing.task:
+                log.info("generation %s is no longer ours", writing.id)
+                writing.task.cancel()

@@ -1,0 +1,52 @@
+"""``python -m deploy.web``: the web process. uvicorn, with what its command line cannot say."""
+
+from __future__ import annotations
+
+import argparse
+import gc
+import socket
+
+import uvicorn
+
+# A page that takes nothing any more is dropped by the kernel; its buffers go with it.
+STUCK_MS = 30_000
+SEND_BUFFER = 128 * 1024  # of a socket, in the kernel: some 300 frames
+
+
+class _Server(uvicorn.Server):
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Everything is loaded by now and stays: looked through again and again it costs time,
+        in the middle of somebody's answer."""
+        await super().startup(sockets)
+        gc.collect()
+        gc.freeze()
+
+
+def main() -> None:
+    """Serve until SIGTERM or SIGINT."""
+    parser = argparse.ArgumentParser(prog="python -m deploy.web", description=__doc__)
+    parser.add_argument("--host", default="127.0.0.1")
+    parser.add_argument("--port", type=int, default=8000)
+    options = parser.parse_args()
+    config = uvicorn.Config(
+        "deploy.asgi:application",
+        host=options.host,
+        port=options.port,
+        ws="websockets-sansio",
+        ws_max_size=65_536,
+        # Compressing each frame of each page costs more than all else that is done for it.
+        ws_per_message_deflate=False,
+        timeout_graceful_shutdown=3,
+        server_header=False,
+        proxy_headers=False,
+        access_log=False,
+        log_level="warning",
+    )
+    listener = config.bind_socket()
+    listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, STUCK_MS)
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, SEND_BUFFER)
+    _Server(config).run(sockets=[listener])
+
+
+if __name__ == "__main__":
+    main()

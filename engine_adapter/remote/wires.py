@@ -1,0 +1,92 @@
+"""The connections to one engine: made when needed, kept for a while, all closed together."""
+
+from __future__ import annotations
+
+import asyncio
+import ssl
+from dataclasses import dataclass, field
+
+from engine_adapter.remote.wire import Wire
+
+MOST = 512  # open at once
+MOST_IDLE = 32
+IDLE_S = 15.0
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """Where an engine listens: a Unix socket, or a host, in TLS where there is a context."""
+
+    host: str
+    port: int
+    tls: ssl.SSLContext | None = None
+    socket: str | None = None
+
+
+class AllInUse(Exception):
+    """As many connections are open as may be."""
+
+
+@dataclass(eq=False)
+class Wires:
+    """All connections to ``address``."""
+
+    address: Address
+    _idle: list[Wire] = field(default_factory=list)
+    _all: set[Wire] = field(default_factory=set)
+    _room: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(MOST))
+
+    async def take(self, *, connect_s: float | None, wait_s: float | None) -> tuple[Wire, bool]:
+        """A connection, and whether it was used before.
+
+        Raises ``OSError`` and ``TimeoutError`` where none comes about, ``AllInUse`` where
+        that lasted for ``wait_s``.
+        """
+        while self._idle:
+            wire = self._idle.pop()
+            fresh = asyncio.get_running_loop().time() - wire.idle_since < IDLE_S
+            if fresh and wire.is_open:
+                return wire, True
+            self.drop(wire)
+        try:
+            async with asyncio.timeout(wait_s):
+                await self._room.acquire()
+        except TimeoutError:
+            raise AllInUse("all connections are in use") from None
+        try:
+            async with asyncio.timeout(connect_s):
+                wire = await self._connect()
+        except BaseException:
+            self._room.release()
+            raise
+        self._all.add(wire)
+        return wire, False
+
+    async def _connect(self) -> Wire:
+        loop, to = asyncio.get_running_loop(), self.address
+        if to.socket is not None:
+            _, wire = await loop.create_unix_connection(Wire, to.socket)
+        else:
+            _, wire = await loop.create_connection(Wire, to.host, to.port, ssl=to.tls)
+        return wire
+
+    def give(self, wire: Wire) -> None:
+        """Done with it: kept where it can be used again."""
+        if wire.reusable and wire.is_open and len(self._idle) < MOST_IDLE:
+            wire.idle_since = asyncio.get_running_loop().time()
+            self._idle.append(wire)
+        else:
+            self.drop(wire)
+
+    def drop(self, wire: Wire) -> None:
+        """Hang up."""
+        wire.close()
+        if wire in self._all:
+            self._all.remove(wire)
+            self._room.release()
+
+    def close(self) -> None:
+        """Hang up everywhere; running exchanges break."""
+        self._idle.clear()
+        for wire in list(self._all):
+            self.drop(wire)
