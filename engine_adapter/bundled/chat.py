@@ -9,9 +9,8 @@ from __future__ import annotations
 import asyncio
 import secrets
 import time
-from collections.abc import AsyncGenerator, Coroutine
+from collections.abc import AsyncGenerator
 from contextlib import aclosing
-from typing import Any
 
 from starlette.requests import ClientDisconnect
 from starlette.requests import Request as HttpRequest
@@ -23,6 +22,7 @@ from engine_adapter.bundled.dialect.asked import Asked, parse
 from engine_adapter.bundled.dialect.fields import BadRequest, Json
 from engine_adapter.bundled.dialect.told import Stream
 from engine_adapter.bundled.dialect.whole import Whole
+from engine_adapter.bundled.listening import while_listened_to
 from engine_adapter.engine import Engine
 from engine_adapter.errors import Broken
 from engine_adapter.types import Event, Failed, Finished
@@ -60,7 +60,8 @@ class Chat:
         if refusal is not None:
             await refusal(scope, receive, send)
             return
-        await _while_listened_to(self._answer(asked, scope, receive, send), receive)
+        # Closing its events, which a cancellation does, cancels the answers.
+        await while_listened_to(self._answer(asked, scope, receive, send), receive)
 
     async def _answer(self, asked: Asked, scope: Scope, receive: Receive, send: Send) -> None:
         async with aclosing(_events(self._engine, asked)) as events:
@@ -71,25 +72,6 @@ class Chat:
                 reply = await _whole(asked, events)
             if reply is not None:
                 await reply(scope, receive, send)
-
-
-async def _while_listened_to(answering: Coroutine[Any, Any, None], receive: Receive) -> None:
-    """Run to the end, or until the client has gone."""
-    answer = asyncio.ensure_future(answering)
-    gone = asyncio.ensure_future(_until_gone(receive))
-    try:
-        await asyncio.wait({answer, gone}, return_when=asyncio.FIRST_COMPLETED)
-    finally:
-        gone.cancel()
-        answer.cancel()  # nothing where it is done; its events are closed, which cancels
-        await asyncio.wait({answer, gone})
-    if not answer.cancelled():
-        answer.result()  # raises what went wrong, for the log
-
-
-async def _until_gone(receive: Receive) -> None:
-    while (await receive())["type"] != "http.disconnect":
-        pass
 
 
 async def _events(engine: Engine, asked: Asked) -> Events:

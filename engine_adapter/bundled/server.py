@@ -18,10 +18,12 @@ from engine_adapter.bundled.chat import Chat
 from engine_adapter.bundled.dialect import listing
 from engine_adapter.bundled.dialect.asked import parse_embeddings
 from engine_adapter.bundled.dialect.fields import BadRequest
+from engine_adapter.bundled.listening import while_listened_to
 from engine_adapter.bundled.metrics import CONTENT_TYPE
 from engine_adapter.engine import Embedder, Engine, Metered
 from engine_adapter.errors import EngineError
 
+_UNREAD = Response(status_code=400)  # nobody is there to read it
 Lifespan = Callable[[Starlette], AbstractAsyncContextManager[None]]
 
 
@@ -75,15 +77,18 @@ async def _embeddings(request: HttpRequest) -> Response:
     try:
         asked = parse_embeddings(await replies.body(request))
     except ClientDisconnect:
-        return Response(status_code=400)  # nobody is there to read it
+        return _UNREAD
     except (BadRequest, replies.TooLarge) as error:
         return replies.unread(error)
     if refusal := await replies.check_model(request.app.state.engine, asked.model, "embeddings"):
         return refusal
+    embedding = engine.embed(asked.model, asked.texts)
     try:
-        made = await engine.embed(asked.model, asked.texts)
+        made = await while_listened_to(embedding, request.receive)
     except EngineError as error:
         return replies.failed(error)
+    if made is None:
+        return _UNREAD
     return replies.of(listing.embeddings(asked.model, made, as_base64=asked.base64))
 
 
