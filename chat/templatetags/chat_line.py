@@ -10,7 +10,7 @@ MINUTE_FROM_S = 90
 
 
 @register.filter
-def in_line(place: int, seconds: int | None) -> str:
+def in_line(place: int, seconds: int | None = None) -> str:
     """``3rd in line, about 12 s``; without the time where nobody can say."""
     words = {"place": _ordinal(place)}
     if seconds is None:

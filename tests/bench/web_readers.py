@@ -25,6 +25,7 @@ TOKEN = "b" * 32  # cookie and header only have to be alike
 STAMP = re.compile(r"\bQ[0-9A-Z]{4}\b")
 ENDED = re.compile(r'data-state="(done|failed|interrupted|stopped)"')
 PATIENCE_S = 60.0
+LOOK_S = 0.2
 
 
 @dataclass
@@ -57,10 +58,11 @@ class Reader:
             additional_headers={"Cookie": f"sessionid={self.session}"},
             max_size=None,
         )
-        async with asyncio.timeout(PATIENCE_S):
-            async for frame in self.socket:
-                if ENDED.search(str(frame)):
-                    return
+        for _ in range(int(PATIENCE_S / LOOK_S)):
+            if b"Warm now." in await self._page():
+                return
+            await asyncio.sleep(LOOK_S)
+        raise SystemExit("The first answer never came.")
 
     async def ask(self) -> None:
         """Ask, and read until the answer has ended."""
@@ -107,6 +109,12 @@ class Reader:
             f"Content-Length: {len(body)}\r\nConnection: close\r\n\r\n{body}"
         )
         return (await self._exchange(head)).partition(b"\r\n\r\n")[0]
+
+    async def _page(self) -> bytes:
+        return await self._exchange(
+            f"GET {self.address} HTTP/1.1\r\nHost: {self.host}:{self.port}\r\n"
+            f"Cookie: sessionid={self.session}\r\nConnection: close\r\n\r\n"
+        )
 
     async def _exchange(self, request: str) -> bytes:
         reader, writer = await asyncio.open_connection(self.host, self.port)
