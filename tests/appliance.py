@@ -47,7 +47,9 @@ def refused(
 class Appliance:
     """One ``deploy/up`` on ``data``. ``lines`` is what it has told the person so far."""
 
-    def __init__(self, data: Path, model: Path | None, port: int | None = None, **extra: str) -> None:
+    def __init__(
+        self, data: Path, model: Path | None, port: int | None = None, **extra: str
+    ) -> None:
         self.data, self.port = data, port or free_port()
         self.url = f"http://127.0.0.1:{self.port}"
         self.lines: list[str] = []
