@@ -19,7 +19,7 @@ log = logging.getLogger(__name__)
 GROUP = "web"
 # One that hangs is waited for no longer: the client's own patience is minutes, and whoever tells
 # must not stop writing meanwhile.
-RING_S: Final = 0.5
+RING_S: Final = 0.3
 
 
 @dataclass(frozen=True, slots=True)

@@ -173,9 +173,10 @@ class Hub:
                 for conversation, answer_id in await database_sync_to_async(rows.active)():
                     if conversation in self._rooms and answer_id not in self.answers:
                         self._take(_begun(conversation, answer_id))
-            now = time.monotonic()
+            # Half the time: what was read a moment after the last look is due at this one.
+            silent = time.monotonic() - SILENCE_S / 2
             for answer in list(self.answers.values()):
-                if answer.is_active and answer.held is None and now - answer.heard_at > SILENCE_S:
+                if answer.is_active and answer.held is None and answer.heard_at < silent:
                     self._want(answer)
 
     async def _watch_sessions(self) -> None:
