@@ -8,7 +8,7 @@ import signal
 import sys
 from collections.abc import Sequence
 
-from tests.faults.acts import KINDS
+from tests.faults.acts import KINDS, REAL
 from tests.faults.run import Run
 
 
@@ -17,8 +17,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = _read(arguments)
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     seed = secrets.randbits(32) if options.seed is None else options.seed
-    kinds = [kind for kind in KINDS if not options.only or kind.name in options.only]
-    run = Run(kinds, streams=options.streams, seed=seed)
+    known = REAL if options.real else KINDS
+    kinds = [kind for kind in known if not options.only or kind.name in options.only]
+    if not kinds:
+        sys.stderr.write("None of these faults is one of a real engine's.\n")
+        return 2
+    run = Run(kinds, streams=options.streams, seed=seed, real=options.real)
     code = 0
     try:
         run.for_minutes(options.minutes)
@@ -38,7 +42,9 @@ def _read(arguments: Sequence[str] | None) -> argparse.Namespace:
     add("--minutes", type=float, default=10.0, metavar="M", help="how long (10)")
     add("--streams", type=int, default=50, metavar="N", help="answers at once (50)")
     add("--seed", type=int, metavar="S", help="what gives the order of everything; it is told")
-    add("--only", action="append", metavar="FAULT", choices=[kind.name for kind in KINDS],
+    add("--real", action="store_true", help="the bundled engine with the starter model instead of "
+        "a script, and its own faults: " + ", ".join(kind.name for kind in REAL))  # fmt: skip
+    add("--only", action="append", metavar="FAULT", choices={kind.name for kind in (*KINDS, *REAL)},
         help="only this one; may be given more than once")  # fmt: skip
     return parser.parse_args(arguments)
 

@@ -142,6 +142,7 @@ KINDS: tuple[Kind, ...] = (
     Kind("posts cut", nothing, 2.0),
 )
 REAL: tuple[Kind, ...] = (
+    Kind("kill runner", kill("runner"), 15.0),
     Kind("kill engine", kill("engine"), 5.0),
     Kind("kill model worker", kill("model worker"), 5.0),
     Kind("freeze engine", freeze("engine"), 5.0),

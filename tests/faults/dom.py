@@ -56,7 +56,9 @@ class Element:
         there = self.find(part.id)
         if there is None:
             return False
-        if style == "innerHTML":
+        if style == "delete":
+            next(e for e in self.walk() if there in e.children).children.remove(there)
+        elif style == "innerHTML":
             there.children = part.children
         elif style == "beforeend":
             there.attributes |= {k: v for k, v in part.attributes.items() if k != "data-from"}

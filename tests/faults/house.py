@@ -24,7 +24,8 @@ from tests.faults.voices import Voice
 
 ENGINE_BACK_S = 0.25  # deploy/up's own first pause before it starts something again
 START_LIMIT_S = 60.0
-SETTINGS = {"KONAK_ANSWER_MAX_TOKENS": "600"}
+# A script ends by itself; a small model goes on for ever where it may.
+LONGEST = {False: "8000", True: "500"}
 
 
 class Keeper:
@@ -57,7 +58,8 @@ class Keeper:
 
 
 class House:
-    """Appliance and engine. ``spoken`` reads what the engine has said so far."""
+    """Appliance and engine. ``choir`` is what the engine can say; with a real ``model`` it is
+    learnt in a rehearsal. ``spoken`` reads what was said so far."""
 
     def __init__(self, data: Path, choir: dict[str, Voice], *, model: Path | None) -> None:
         self._place, self._record, self.choir = data, data / "spoken", choir
@@ -65,7 +67,10 @@ class House:
         self.keepers: dict[str, Keeper] = {}
         self._model = model
         self.appliance = Appliance(
-            data / "house", None, KONAK_ENGINE_URL=f"unix://{self._socket}", **SETTINGS
+            data / "house",
+            None,
+            KONAK_ENGINE_URL=f"unix://{self._socket}",
+            KONAK_ANSWER_MAX_TOKENS=LONGEST[model is not None],
         )
 
     @property
@@ -82,6 +87,11 @@ class House:
     def valkey(self) -> Path:
         """The socket."""
         return self.appliance.data / "run" / "valkey.sock"
+
+    @property
+    def is_real(self) -> bool:
+        """Whether a real model answers."""
+        return self._model is not None
 
     def start(self) -> None:
         """Engine first, then the appliance, until it says that it is ready."""

@@ -63,7 +63,9 @@ class Lap:
 
     def _person(self, browser: Browser) -> Person:
         chance = random.Random(self._dice.getrandbits(64))
-        return Person(browser, self.log, self._house.choir, self._is_stored, chance)
+        return Person(
+            browser, self.log, self._house.choir, self._is_stored, chance, plain=self._house.is_real
+        )
 
     def _stranger(self, browser: Browser) -> Stranger:
         return Stranger(browser, self.log, random.Random(self._dice.getrandbits(64)))

@@ -9,6 +9,7 @@ import asyncio
 import random
 import time
 from collections.abc import Awaitable, Callable, Mapping
+from urllib.parse import urlsplit
 from uuid import UUID
 
 from tests.faults.browser import Browser, Reply
@@ -26,6 +27,7 @@ class Person:
     """Lives until ``leave`` is called and the answer on the page has ended.
 
     ``stored`` looks whether a message is in the database; ``voices`` is what can be asked for.
+    Who is ``plain`` asks one question a conversation and waits for its answer, no more.
     """
 
     def __init__(
@@ -35,9 +37,11 @@ class Person:
         voices: Mapping[str, Voice],
         stored: Stored,
         chance: random.Random,
+        *,
+        plain: bool = False,
     ) -> None:
         self._browser, self._log, self._voices = browser, log, voices
-        self._stored, self._chance = stored, chance
+        self._stored, self._chance, self._plain = stored, chance, plain
         self.tab: Tab | None = None
         self.leaving = False
 
@@ -59,40 +63,75 @@ class Person:
             self.tab = None
 
     async def converse(self) -> None:
-        """One conversation of a few questions."""
+        """One conversation of a few questions, some of them asked otherwise or answered anew."""
         await self.close()
         voice = self._voices[self._chance.choice(LETTERS)]
-        for number in range(QUESTIONS_A_CONVERSATION):
-            if self.leaving or not await self.ask(voice):
+        for number in range(1 if self._plain else QUESTIONS_A_CONVERSATION):
+            if self.leaving:
                 return
-            answer = self.newest()
+            deed = self._chance.choices(("ask", "edit", "regenerate"), (6, 1, 1))[0]
+            if number == 0 or deed == "ask":
+                done = await self.ask(voice)
+            elif deed == "edit":
+                done = await self.ask(voice, instead_of=self.tab.question() if self.tab else "")
+            else:
+                done = await self.regenerate()
+            answer = self.newest() if done else None
             if answer is None or not await self._read(answer):
                 return
-            if number + 1 < QUESTIONS_A_CONVERSATION:
-                await asyncio.sleep(self._chance.uniform(0.1, 0.6))
+            await asyncio.sleep(self._chance.uniform(0.1, 0.6))
 
-    async def ask(self, voice: Voice, manner: str | None = None) -> Post | None:
-        """Send a question until it is taken; ``None`` when it never was."""
-        id = UUID(int=self._chance.getrandbits(128), version=4)
+    async def ask(
+        self, voice: Voice, manner: str | None = None, instead_of: str = "", before: str = ""
+    ) -> Post | None:
+        """Send a question until it is taken; ``None`` when it never was.
+
+        ``instead_of`` is the question on this page that it is another version of; ``before`` are
+        words before the question's own.
+        """
+        id = self._new_id()
         post = Post("ask", str(id), time.monotonic(), f"q{id.hex[:12]}", voice.letter)
-        self._log.posts.append(post)
         manner = manner or self._chance.choices(("once", "twice", "cut"), (8, 1, 1))[0]
         path = f"{self.tab.path}messages/" if self.tab else "/conversations/"
-        fields = {"text": question(voice.letter, post.tag), "message_id": post.id}
+        if instead_of:
+            path = f"/messages/{instead_of}/edit/"
+        fields = {"text": before + question(voice.letter, post.tag), "message_id": post.id}
+        reply = await self._until_taken(post, path, manner, fields)
+        return post if reply and await self._show(reply, voice, instead_of) else None
+
+    async def regenerate(self) -> Post | None:
+        """Let the last answer be written anew beside itself."""
+        assert self.tab is not None
+        answer = self.tab.answers()[-1]
+        post = Post("regenerate", str(self._new_id()), time.monotonic())
+        path, fields = f"/answers/{answer}/regenerate/", {"message_id": post.id}
+        reply = await self._until_taken(post, path, "once", fields)
+        if reply is None:
+            return None
+        self.tab.take_tail(answer, reply.text)
+        return post
+
+    def _new_id(self) -> UUID:
+        return UUID(int=self._chance.getrandbits(128), version=4)
+
+    async def _until_taken(
+        self, post: Post, path: str, manner: str, fields: dict[str, str]
+    ) -> Reply | None:
+        """Send it, with the same id every time, until the house says yes."""
+        self._log.posts.append(post)
         limit = time.monotonic() + AGAIN_WITHIN_S
         while time.monotonic() < limit:
             for reply in await self._send(post, path, manner, fields):
                 if reply.accepted:
-                    await self._taken(post)
-                    if await self._show(reply, voice):
-                        return post
-                    return None
+                    post.acknowledged_at = time.monotonic()
+                    post.stored_then = await self._stored(post.id)
+                    return reply
                 post.refusals.append(reply.words)
                 if reply.signed_out:
                     self._log.signed_out.append("who asked a question")
             manner = "once"
             await asyncio.sleep(self._chance.uniform(0.3, 1.0))
-        self._log.stuck.append(f"question {post.id} was never taken: {post.refusals[-3:]}")
+        self._log.stuck.append(f"{post.deed} {post.id} was never taken: {post.refusals[-3:]}")
         return None
 
     async def act(self, deed: str, answer: str) -> None:
@@ -103,7 +142,9 @@ class Person:
         while time.monotonic() < limit:
             post.tries += 1
             asked_at = time.monotonic()
-            reply = await self._browser.post(f"/answers/{answer}/{deed}/")
+            reply = await self._browser.post(
+                f"/answers/{answer}/{deed}/", message_id=str(self._new_id())
+            )
             if reply.accepted:
                 post.acknowledged_at = time.monotonic()
                 if self.tab is not None:
@@ -125,17 +166,17 @@ class Person:
             return [await self._browser.post_and_hang_up(path, self._chance, **fields)]
         return [await self._browser.post(path, **fields)]
 
-    async def _taken(self, post: Post) -> None:
-        post.acknowledged_at = time.monotonic()
-        post.stored_then = await self._stored(post.id)
-
-    async def _show(self, reply: Reply, voice: Voice) -> bool:
+    async def _show(self, reply: Reply, voice: Voice, instead_of: str) -> bool:
         """The page after the post: a new one, or this one with both messages at its end."""
         if self.tab is not None and not reply.leads_to:
-            self.tab.take(reply.text)
+            if instead_of:
+                self.tab.take_tail(instead_of, reply.text)
+            else:
+                self.tab.take(reply.text)
             return True
         slack = int(len(voice.letters) / voice.seconds(len(voice.letters))) + 1
-        tab = Tab(self._browser, self._log, reply.leads_to, self._chance, slack)
+        path = urlsplit(reply.leads_to).path
+        tab = Tab(self._browser, self._log, path, self._chance, slack)
         limit = time.monotonic() + AGAIN_WITHIN_S
         while not await tab.open():
             if time.monotonic() > limit:
@@ -157,7 +198,7 @@ class Person:
         """Read to the end; ``False`` when it never came."""
         assert self.tab is not None
         patience_s = self._chance.uniform(0.5, 4.0) if self._chance.random() < 0.1 else None
-        if patience_s and not await self.tab.until_ended(answer, patience_s):
+        if patience_s and not self._plain and not await self.tab.until_ended(answer, patience_s):
             await self.act("stop", answer)
         limit = time.monotonic() + END_WITHIN_S
         while await self.tab.until_ended(answer, limit - time.monotonic()):

@@ -8,12 +8,13 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal
 
-Deed = Literal["ask", "stop", "retry"]
+Deed = Literal["ask", "regenerate", "stop", "retry"]
 
 
 @dataclass
 class Post:
-    """One action of a person. ``id`` is the message's own for ``ask``, else the answer's.
+    """One action of a person. ``id`` is that of the message it makes (``ask``, also where a
+    question is asked otherwise, and ``regenerate``), else of the answer it is about.
 
     ``tries`` counts how often it was sent; ``acknowledged_at`` is when a 2xx was read, and
     ``stored_then`` what a look into the database said just then (``None``: it was away).

@@ -42,6 +42,7 @@ class Tab:
         self._log, self._chance = log, chance
         self._page = dom.parse("")
         self._heard: dict[str, float] = {}
+        self._opens: dict[str, str] = {}
         self._opened_at = 0.0  # of the socket; nothing while it is away
         self._socket: ClientConnection | None = None
         self._away: Away | None = None
@@ -88,6 +89,14 @@ class Tab:
                 self._page.swap(part)
         self._look()
 
+    def take_tail(self, after: str, fragment: str) -> None:
+        """A reply that comes in the place of the message ``after`` and all that follow it."""
+        messages = self._page.find("messages")
+        place = self._page.find(f"m-{after}")
+        if messages is not None and place in messages.children:
+            del messages.children[messages.children.index(place) :]
+        self.take(fragment)
+
     def _is_older(self, answer: str, asked_at: float | None) -> bool:
         if asked_at is None:
             return False
@@ -96,6 +105,11 @@ class Tab:
     def answers(self) -> list[str]:
         """The ids of the answers on the page, in order."""
         return [a.id[2:] for a in self._articles()]
+
+    def question(self) -> str:
+        """The id of the last question on the page, or nothing."""
+        all = [e.id[2:] for e in self._page.walk() if "question" in e.classes and e.id]
+        return all[-1] if all else ""
 
     def is_writing(self, answer: str) -> bool:
         """Whether the page says that more is coming."""
@@ -170,10 +184,12 @@ class Tab:
             answer = part.id[2:38]
             touched.add(answer)
             self._heard[answer] = now
+            self._complete(part)
             there = self._page.find(part.id)
             if there is None:
-                # An answer this page has not: it asks for the whole (a retry, another tab).
-                self._start(self.load())
+                if self._page.find(f"m-{answer}") is None:
+                    # An answer this page has not: it asks for the whole (another tab's).
+                    self._start(self.load())
             elif "data-from" in part.attributes and (
                 part.attributes["data-from"] != there.attributes.get("data-blocks")
             ):
@@ -182,6 +198,14 @@ class Tab:
             else:
                 self._page.swap(part)
         self._look(touched)
+
+    def _complete(self, part: dom.Element) -> None:
+        """Of a long open block only what is new at its end comes, counted in UTF-16."""
+        keep = part.attributes.pop("data-keep", None)
+        if keep is not None:
+            had = self._opens.get(part.id, "").encode("utf-16-le")[: 2 * int(keep)]
+            self._opens[part.id] = had.decode("utf-16-le") + part.text
+            part.children = dom.parse(self._opens[part.id]).children
 
     def _start(self, work: object) -> None:
         task = asyncio.ensure_future(work)  # type: ignore[arg-type]  # a coroutine
