@@ -3,18 +3,21 @@
 import os
 import warnings
 
+import django
 from channels.routing import ProtocolTypeRouter, URLRouter
 from channels.sessions import SessionMiddlewareStack
-from django.core.asgi import get_asgi_application
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "deploy.settings")
 
 # Static files are small and read in a thread; Django only points out that they are not awaited.
 warnings.filterwarnings("ignore", message="StreamingHttpResponse must consume synchronous")
 
-pages = get_asgi_application()
+django.setup(set_prefix=False)
 
 from chat.routing import websocket_urlpatterns  # noqa: E402 - needs the apps to be ready
+from deploy.pages import Pages  # noqa: E402 - likewise
+
+pages = Pages()
 
 application = ProtocolTypeRouter(
     {"http": pages, "websocket": SessionMiddlewareStack(URLRouter(websocket_urlpatterns))}

@@ -5,11 +5,13 @@ from __future__ import annotations
 import argparse
 import gc
 import socket
+import sys
 
 import uvicorn
 
 # A page that takes nothing any more is dropped by the kernel; its buffers go with it.
 STUCK_MS = 30_000
+SWITCH_S = 0.001  # the loop, which everybody reads by, waits that long for a page's thread
 SEND_BUFFER = 128 * 1024  # of a socket, in the kernel: some 300 frames
 
 
@@ -28,6 +30,7 @@ def main() -> None:
     parser.add_argument("--host", default="127.0.0.1")
     parser.add_argument("--port", type=int, default=8000)
     options = parser.parse_args()
+    sys.setswitchinterval(SWITCH_S)
     config = uvicorn.Config(
         "deploy.asgi:application",
         host=options.host,
@@ -42,10 +45,15 @@ def main() -> None:
         access_log=False,
         log_level="warning",
     )
+    _Server(config).run(sockets=[listen(config)])
+
+
+def listen(config: uvicorn.Config) -> socket.socket:
+    """The socket to serve on; what it accepts holds little for a reader that takes nothing."""
     listener = config.bind_socket()
     listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, STUCK_MS)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, SEND_BUFFER)
-    _Server(config).run(sockets=[listener])
+    return listener
 
 
 if __name__ == "__main__":

@@ -1,0 +1,84 @@
+"""A reader that takes nothing: bounded, sent away, and no burden to the others. Over real TCP."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from collections.abc import AsyncIterator
+
+import pytest
+import uvicorn
+from websockets.asyncio.client import connect
+
+from chat import consumers
+from chat.live import fanout, hub
+from deploy import web
+from tests import factories
+from tests.integration.test_socket import Answer
+from tests.people import People, session_of
+from tests.scripts import in_database, until
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+PARAGRAPH = "word " * 20_000 + "\n\n"
+
+
+@pytest.fixture
+async def port() -> AsyncIterator[int]:
+    """The web application behind a listener like that of the web process."""
+    from deploy.asgi import application
+
+    config = uvicorn.Config(
+        application, port=0, ws="websockets-sansio", ws_per_message_deflate=False,
+        lifespan="off", log_config=None, access_log=False,
+    )  # fmt: skip
+    listener = web.listen(config)
+    server = uvicorn.Server(config)
+    serving = asyncio.create_task(server._serve(sockets=[listener]))
+    await until(lambda: server.started)
+    yield listener.getsockname()[1]
+    server.should_exit = True
+    await serving
+
+
+async def test_a_reader_that_takes_nothing_is_sent_away(
+    people: People, port: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(consumers, "STUCK_S", 0.3)
+    monkeypatch.setattr(fanout, "SESSION_CHECK_S", 0.1)
+    asked = await in_database(factories.asked)(people.alice)
+    answer = await Answer(asked).begin()
+    session = await in_database(session_of)(people.alice)
+    path = f"/ws/conversations/{asked.conversation.pk}/"
+    headers = {"Cookie": f"sessionid={session.session_key}", "Host": "testserver"}
+
+    def page(sock: socket.socket) -> connect:
+        return connect(
+            f"ws://testserver{path}", sock=sock, origin="http://testserver",
+            additional_headers=headers, max_size=None, max_queue=1, ping_interval=None,
+        )  # fmt: skip
+
+    stuck_line, line = socket.socket(), socket.socket()
+    stuck_line.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+    for one in (stuck_line, line):
+        one.connect(("127.0.0.1", port))
+        one.setblocking(False)
+    async with page(stuck_line), page(line) as reads:
+        await until(lambda: len(hub().readers) == 2)
+        frames = asyncio.create_task(_all(reads))
+        for _ in range(8):
+            await answer.write(PARAGRAPH)
+        await until(lambda: len(hub().readers) == 1)
+        await answer.end()
+        assert (await frames).count('data-state="done"') == 1
+        await until(lambda: not hub().answers)
+
+
+async def _all(page: connect) -> str:
+    """Everything up to the end of the answer."""
+    told = ""
+    async for frame in page:
+        told += frame
+        if 'data-state="done"' in frame:
+            break
+    return told
