@@ -62,7 +62,7 @@ def conversation(request: PageRequest, conversation_id: UUID) -> HttpResponse:
         return replies.stretch(request, page, above=True)
     if request.htmx and after:
         page = paths.since(after, at, including=False)
-        return replies.stretch(request, page, place=at is None)
+        return replies.stretch(request, page, goes_on=at is None)
     if request.htmx and at:
         return replies.branch(request, at)
     page = _page(found, at, before, after)

@@ -24,7 +24,7 @@ def address(message: Message) -> str:
 
 
 def stretch(request: PageRequest, page: Page, **more: Any) -> HttpResponse:
-    """Messages for a page that is open. With ``place`` its composer goes on from the last."""
+    """Messages for a page that is open. With ``goes_on`` its composer goes on from the last."""
     return render(request, "chat/_stretch.html", {"page": page, "active": page.active, **more})
 
 
@@ -33,7 +33,7 @@ def branch(request: PageRequest, message: Message) -> HttpResponse:
     if not request.htmx:
         return redirect(address(message))
     page = paths.since(message, including=True)
-    response = stretch(request, page, place=True, version=page.readings[0])
+    response = stretch(request, page, goes_on=True, version=page.readings[0])
     response["HX-Reswap"] = "tail"  # chat.js: in the place of the message and all after it
     return replace_url(response, address(message).partition("#")[0])
 
@@ -42,7 +42,7 @@ def ended(request: PageRequest, last: Message) -> HttpResponse:
     """Nothing follows ``last`` any more."""
     if not request.htmx:
         return redirect(address(last))
-    response = stretch(request, Page([], last), place=True)
+    response = stretch(request, Page([], last), goes_on=True)
     return replace_url(response, address(last).partition("#")[0])
 
 

@@ -16,6 +16,7 @@ const elsewhere = new Set(); // the ids of answers on branches that this page do
 const touch = matchMedia("(hover: none) and (pointer: coarse)").matches;
 const opens = new Map(); // the id of a long open block: its HTML, as the socket told it
 let held = []; // parts of frames whose answer is not on the page yet
+let last = null; // the last message here when the page asked what comes after it
 let openedAt = 0; // when the socket opened; 0 while it is away
 let catchingUp = false;
 
@@ -121,14 +122,14 @@ function articleId(id) {
 function catchUp() {
   if (catchingUp || composer?.classList.contains("htmx-request")) return;
   catchingUp = true;
-  const last = messages.querySelector(":scope > article:last-child");
+  last = messages.querySelector(":scope > article:last-child");
   const done = () => {
     for (const part of held) if (part.id.startsWith("m-")) elsewhere.add(articleId(part.id));
     held = [];
     setTimeout(() => { catchingUp = false; }, POLL_MS);
   };
   const values = { after: last?.id.slice("m-".length) };
-  const rest = { source: messages, target: last, swap: "afterend", values };
+  const rest = { source: messages, target: messages, swap: "beforeend", values };
   if (last) htmx.ajax("GET", location.pathname, rest).then(done, done);
   else done();
 }
@@ -169,13 +170,12 @@ function listen() {
   on("beforeSwap", (event) => {
     const { target, xhr, requestConfig } = event.detail;
     const { elt } = requestConfig;
-    const isRest = elt === messages;
     // While the request was under way the socket has told the end of this answer.
     const ended = !target.hasAttribute("aria-busy") && heardAt.get(target.id) > askedAt.get(xhr);
-    // Meanwhile the composer brought what follows, or this became another branch.
-    const behind = !target.isConnected || target.nextElementSibling || composer.matches(".htmx-request");
+    // Or the composer brought what comes after the last message, or this became another branch.
+    const behind = messages?.lastElementChild !== last || composer?.matches(".htmx-request");
     // A button that is gone by now was on something the socket has told anew since.
-    if (isRest ? behind : ended || !elt.isConnected) event.detail.shouldSwap = false;
+    if (elt === messages ? behind : ended || !elt.isConnected) event.detail.shouldSwap = false;
     // What went wrong with a poll is no news about the text in the composer.
     if (target.id === "problem" && elt !== composer) event.detail.shouldSwap = false;
   });
