@@ -267,7 +267,7 @@ async def test_deaths_of_long_ago_count_no_more(
             assert await answer(engine, "a")
             for pid in children():
                 os.kill(pid, signal.SIGKILL)
-            await until(engine, "a", lambda card: card.state == "loading")
+            await until(engine, "a", lambda card: card.state != "loaded")
         assert await answer(engine, "a")
         assert engine.measured()["a"].deaths == resident.MOST_DEATHS
 
