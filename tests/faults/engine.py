@@ -66,7 +66,7 @@ class WrittenDown:
 
 def _foretold(request: Request) -> Request:
     last = next(turn.content for turn in reversed(request.turns) if turn.role == "user")
-    longer = 3 if last.startswith(REHEARSAL) else 1
+    longer = 2 if last.startswith(REHEARSAL) else 1
     most = request.sampling.max_tokens and request.sampling.max_tokens * longer
     turns = tuple(
         replace(turn, content=TOPICS.get(asked_for(turn.content), turn.content))

@@ -45,18 +45,19 @@ class Run:
     def _in_a_house(self, *, minutes: float) -> None:
         choir = {} if self._real else voices.choir(words=WORDS, pace=PACE)
         with standing(choir, real=self._real) as house:
-            asyncio.run(self._laps(house, time.monotonic() + minutes * 60 if minutes else None))
+            asyncio.run(self._laps(house, minutes))
 
-    async def _laps(self, house: House, until: float | None) -> None:
+    async def _laps(self, house: House, minutes: float) -> None:
         database = Database(house.database)
         await database.witness()
         sessions = await asyncio.to_thread(house.people, self._streams + 2)
         if self._real:
             await rehearse(house, database, sessions[-2])
+        until = time.monotonic() + minutes * 60 if minutes else math.inf
         while True:
-            await self._lap(Lap(house, database, sessions, self._seed), house, until or math.inf)
+            await self._lap(Lap(house, database, sessions, self._seed), house, until)
             self._seed += 1
-            if until is None or time.monotonic() > until:
+            if not minutes or time.monotonic() > until:
                 return
 
     async def _lap(self, lap: Lap, house: House, until: float) -> None:
