@@ -118,6 +118,14 @@ ROWS: tuple[Row, ...] = (
     owner_only("chat:stop", "POST", done(TALK, "answer.stopped")),
     owner_only("chat:retry", "GET", NOT_SO, others=NOT_SO),
     owner_only("chat:retry", "POST", done(TALK, "answer.retried")),
+    owner_only("chat:regenerate", "GET", SHOWN),
+    owner_only("chat:regenerate", "POST", done(TALK, "answer.regenerated")),
+    owner_only("chat:fork", "GET", NOT_SO, others=NOT_SO),
+    owner_only("chat:fork", "POST", done(TALK, "conversation.forked")),
+    owner_only("chat:edit", "GET", SHOWN),
+    owner_only("chat:edit", "POST", done(TALK, "message.edited")),
+    owner_only("chat:delete_branch", "GET", SHOWN),
+    owner_only("chat:delete_branch", "POST", done(TALK, "branch.deleted")),
 )
 
 # Sockets: whether the door opens

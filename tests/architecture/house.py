@@ -12,7 +12,7 @@ from django.urls import reverse
 
 from accounts.domain import provisioning
 from accounts.models import Group, SetupLink, User
-from chat.domain import messages
+from chat.domain import messages, rewriting
 from chat.models import Generation
 from tests import factories
 from tests.people import PASSWORD, browser, move_in, person
@@ -51,6 +51,7 @@ class House:
         ids = {
             "conversation_id": self.asked.conversation.pk,
             "message_id": self.asked.answer.pk,
+            "question_id": self.asked.question.pk,
             "person_id": alice.pk,
             "group_id": self.group.pk,
             "token": self.token,
@@ -63,7 +64,8 @@ class House:
         user = self.people[who] or self.people["owner"]
         if name == "accounts:sign_in":
             return {"email": user.email, "password": PASSWORD}
-        question = {"text": "Why is the sky blue?", "message_id": str(uuid4())}
+        once = {"message_id": str(uuid4())}
+        question = {"text": "Why is the sky blue?", **once}
         return {
             "accounts:welcome": {"password": ANOTHER_PASSWORD, "again": ANOTHER_PASSWORD},
             "accounts:set_language": {"language": "tr"},
@@ -73,6 +75,9 @@ class House:
             "accounts:group": {"people": [str(self.people["member"].pk)]},
             "chat:start": question,
             "chat:ask": question,
+            "chat:edit": question,
+            "chat:regenerate": once,
+            "chat:fork": once,
             "chat:rename": {"title": "The colour of the sky"},
         }.get(name, {})
 
@@ -87,7 +92,14 @@ ARGUMENTS = {
     **dict.fromkeys(
         ("chat:conversation", "chat:ask", "chat:rename", "chat:delete"), "conversation_id"
     ),
-    **dict.fromkeys(("chat:answer", "chat:stop", "chat:retry"), "message_id"),
+    **dict.fromkeys(
+        (
+            *("chat:answer", "chat:stop", "chat:retry", "chat:regenerate", "chat:fork"),
+            "chat:delete_branch",
+        ),
+        "message_id",
+    ),
+    "chat:edit": "question_id",
 }
 
 
@@ -101,6 +113,8 @@ def build(name: str = "") -> House:
         if state
         else factories.asked(them.alice, model=model)
     )
+    if name == "chat:delete_branch":  # the only answer to the only question is the whole of it
+        rewriting.regenerate(asked.answer, actor=them.alice, sibling_id=uuid4())
     people = {
         "owner": them.alice,
         "member": them.bob,

@@ -18,10 +18,17 @@ pytestmark = pytest.mark.django_db
 
 HTMX = {"HX-Request": "true"}
 OF_A_CONVERSATION = {"conversation": "GET", "ask": "POST", "rename": "BOTH", "delete": "BOTH"}
-OF_AN_ANSWER = {"answer": "GET", "stop": "POST", "retry": "POST"}
+OF_AN_ANSWER = {
+    "answer": "GET",
+    "stop": "POST",
+    "retry": "POST",
+    "regenerate": "BOTH",
+    "fork": "POST",
+}
+OF_A_QUESTION = {"edit": "BOTH", "delete_branch": "BOTH"}
 OWNED = [
     (name, method)
-    for name, methods in (OF_A_CONVERSATION | OF_AN_ANSWER).items()
+    for name, methods in (OF_A_CONVERSATION | OF_AN_ANSWER | OF_A_QUESTION).items()
     for method in (("GET", "POST") if methods == "BOTH" else (methods,))
 ]
 STRANGERS = ("bob", "mallory", "administrator")
@@ -35,7 +42,8 @@ def hers(people: People) -> Asked:
 
 
 def address(name: str, asked: Asked) -> str:
-    pk = asked.conversation.pk if name in OF_A_CONVERSATION else asked.answer.pk
+    about = asked.question if name in OF_A_QUESTION else asked.answer
+    pk = asked.conversation.pk if name in OF_A_CONVERSATION else about.pk
     return reverse(f"chat:{name}", args=[pk])
 
 
@@ -121,11 +129,53 @@ def test_malformed_ids_are_not_there(people: People, bad: str, method: str) -> N
         assert "There is nothing here" in response.content.decode()
 
 
-def test_a_question_is_no_answer(people: People, hers: Asked) -> None:
+def test_a_question_is_no_answer_and_an_answer_no_question(people: People, hers: Asked) -> None:
     client = browser(people.alice)
     for name, method in OF_AN_ANSWER.items():
         url = reverse(f"chat:{name}", args=[hers.question.pk])
         assert send(client, method, url).status_code == 404
+    assert send(client, "POST", reverse("chat:edit", args=[hers.answer.pk])).status_code == 404
+
+
+@pytest.mark.parametrize("name", ["at", "before", "after"])
+def test_an_address_shows_no_message_of_another_conversation(
+    people: People, hers: Asked, name: str
+) -> None:
+    bobs = factories.answered(people.bob, "Bob's question")
+    url = f"{address('conversation', bobs)}?{name}={hers.answer.pk}"
+    page = browser(people.bob).get(url)
+    assert page.status_code == 200
+    assert SECRET not in page.content.decode() and "Half of it" not in page.content.decode()
+    assert browser(people.bob).get(url, headers=HTMX).status_code == 404
+
+
+@pytest.mark.parametrize("mine", [False, True], ids=["foreign", "own"])
+def test_no_question_hangs_under_a_message_of_another_conversation(
+    people: People, hers: Asked, mine: bool
+) -> None:
+    person = people.alice if mine else people.bob
+    other = factories.answered(person, "Another conversation")
+    before = state()
+    form = {"text": "Under what?", "message_id": uuid4(), "parent": hers.answer.pk}
+    response = browser(person).post(address("ask", other), form)
+    assert response.status_code == 409
+    assert "Under what?</textarea>" in response.content.decode()
+    assert "Half of it" not in response.content.decode()
+    assert state() == before
+
+
+@pytest.mark.parametrize("name", ["regenerate", "fork", "retry", "edit"])
+def test_an_id_that_is_somebody_elses_is_as_good_as_missing(
+    people: People, hers: Asked, name: str
+) -> None:
+    bobs = factories.answered(people.bob, "Bob's", "Half", state=Generation.State.STOPPED)
+    before = state()
+    for taken in (hers.answer.pk, hers.question.pk, hers.conversation.pk):
+        if (name == "fork") is not (taken == hers.conversation.pk):
+            continue
+        form = {"text": "Mine", "message_id": taken}
+        assert browser(people.bob).post(address(name, bobs), form).status_code == 404
+    assert state() == before
 
 
 WRONG = [
@@ -154,7 +204,7 @@ def test_a_wrong_method_does_nothing(people: People, hers: Asked, name: str, met
 
 
 @pytest.mark.parametrize("headers", [{}, HTMX], ids=["plain", "htmx"])
-@pytest.mark.parametrize("name", ["start", "ask", "rename", "delete", "stop", "retry"])
+@pytest.mark.parametrize("name", ["start", "ask", "rename", "delete", "stop", "retry", "edit"])
 def test_without_the_token_nothing_happens_and_the_text_comes_back(
     people: People, hers: Asked, name: str, headers: dict[str, str]
 ) -> None:
