@@ -11,7 +11,7 @@ from markdown_it.token import Token
 from chat.markdown.growing import STARTS
 
 _LETTER = re.compile(r" *[^\W\d_]")
-_BLANK_END = re.compile(r"\n[ \t]*\n[ \t]*\Z")
+_BLANK_END = re.compile(r"\n[ \t]*\n\Z")
 _TITLE = re.compile(r"[ \t]*[\"'(]")
 _LAST_AT_ONCE = {"heading_open", "hr", "fence", "math_block"}
 _LAST_AFTER_BLANK = {"paragraph_open", "table_open", "blockquote_open", "definition"}
@@ -36,15 +36,21 @@ def settled(tokens: Sequence[Token], begins: Sequence[int], text: str) -> int:
     if len(begins) == 1:
         return 0
     rest = text[offset(text, line_of(tokens[begins[-1]])) :]
-    is_decided = "\n" in rest or _LETTER.match(rest) or STARTS.match(rest)
-    if tokens[begins[-2]].type == "definition" and _TITLE.match(rest):
-        is_decided = False
-    return len(begins) - (1 if is_decided else 2)
+    return len(begins) - (1 if _is_begun(tokens[begins[-2]], tokens[begins[-1]], rest) else 2)
+
+
+def _is_begun(before: Token, last: Token, rest: str) -> bool:
+    """Whether ``rest`` is certainly the beginning of a block of its own."""
+    if last.type == "table_open" and rest.count("\n") < 2:
+        return False
+    if before.type == "definition" and _TITLE.match(rest):
+        return False
+    return bool("\n" in rest or _LETTER.match(rest) or STARTS.match(rest))
 
 
 def _is_closed(last: Token, text: str) -> bool:
     if not text.endswith("\n"):
-        return bool(_BLANK_END.search(text)) and last.type in _LAST_AFTER_BLANK
+        return False
     if last.type == "fence":
         begin, end = last.map or (0, 0)
         return end - begin == last.content.count("\n") + 2

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from html import escape
 from typing import ClassVar
 
-from django.utils.html import escape
 from markdown_it.token import Token
 from markdown_it.utils import EnvType
 
@@ -33,6 +33,7 @@ class Shape:
     before = ""
     after = ""
     bare: tuple[str, str] = ("", "")  # what stands around text that nobody rendered yet
+    overhead = 30  # what rendering a part costs beside its text, in characters
     marks: ClassVar[re.Pattern[str]] = re.compile(r"[^\w\s,.;:()'\"/?%@=-]|\n")
 
     def __init__(self, definitions: EnvType) -> None:
@@ -63,7 +64,7 @@ class Shape:
         return True
 
     def _env(self, source: str) -> EnvType:
-        return self._definitions | notes.expected(source)
+        return notes.expecting(source, self._definitions)
 
 
 class Paragraph(Shape):
@@ -71,8 +72,9 @@ class Paragraph(Shape):
 
     before = '<p dir="auto">'
     after = "</p>\n"
+    overhead = 80
     _SPECIAL = re.compile(r"[\\`*_~$\[\]<&]|  \n")
-    marks = re.compile(_SPECIAL.pattern + r"|\n")
+    marks = re.compile(r"[\\`*_~$\[\]<&\n]")
     _LONG = 600
 
     def goes_on(self, line: str, *, whole: bool, after_blank: bool) -> bool:

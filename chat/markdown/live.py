@@ -7,20 +7,20 @@ multiple of rendering once, and where credit is short the newest words stand as 
 from __future__ import annotations
 
 import re
+from html import escape
 from typing import Final
 
-from django.utils.html import escape
-from django.utils.safestring import SafeString, mark_safe
+from django.utils.safestring import SafeString
 from markdown_it.token import Token
 from markdown_it.utils import EnvType
 
 from chat.markdown import ends, notes
-from chat.markdown.growing import Shape, shape_of
+from chat.markdown.growing import WORDS, Paragraph, Shape, shape_of
 from chat.markdown.reading import closing, read, references, write
 
-_RATE: Final = 2.2
+_RATE: Final = 2.1
 _START: Final = 2_000  # so that the first words are shown well at once
-_OVERHEAD: Final = 40  # what a rendering costs beside its text, in characters
+_OVERHEAD: Final = 60  # what rendering a block costs beside its text, in characters
 _YOUNG: Final = 6  # a line that short may still turn out to begin another block
 _AFTER_BLANK = re.compile(r"(?:^|\n)[ \t]*\n\Z")
 _HERE: Final = "\ue000"  # marks in rendered text where the next words will stand
@@ -35,7 +35,6 @@ class Live:
 
     def __init__(self) -> None:
         self.blocks: list[SafeString] = []
-        self.parts: list[str] = []
         self._sources: list[str] = []
         self._definitions: EnvType = {"references": {}}
         self._labels: list[str] = []
@@ -54,26 +53,34 @@ class Live:
         self._due = False
         self._take_shape(Shape(self._definitions), 0)
 
-    def _take_shape(self, shape: Shape, shown: int) -> None:
+    def _take_shape(self, shape: Shape, cut: int) -> None:
         self._shape = shape
-        self.parts = []
-        self._cut = self._shown = shown
-        self._head, self._foot = shape.bare
+        self._done = ""
+        self._cut = cut
+        self._look_at = 0
+        self._show_plain(cut, *shape.bare)
+
+    def _show_plain(self, begin: int, head: str, foot: str) -> None:
+        """The tail from there on as it was written, between what is rendered."""
+        self._head, self._foot = head, foot
+        self._shown = begin
+        self._plain = [escape(self._tail[begin:])]
 
     @property
     def open(self) -> SafeString:
         """What is not finished, as HTML that is complete in itself."""
-        text = self._tail[self._shown :] + "".join(self._fresh)
-        if not (self._tail or text).strip():
+        shape, plain = self._shape, "".join(self._plain)
+        if not (plain or self._tail).strip():
             return SafeString("")
-        shape = self._shape
-        inside = "".join([*self.parts, self._head, escape(text), self._foot])
-        return mark_safe(shape.before + inside + shape.after)  # noqa: S308 - parts are clean
+        # Each of these is escaped, clean, or a shape's own.
+        return SafeString(f"{shape.before}{self._done}{self._head}{plain}{self._foot}{shape.after}")
 
     def feed(self, text: str) -> None:
         """Take the next piece."""
-        text = self._in_lines(text)
+        if self._held or "\r" in text or "\0" in text:
+            text = self._in_lines(text)
         self._fresh.append(text)
+        self._plain.append(escape(text))
         self._credit += _RATE * len(text)
         looks = self._column < _YOUNG or self._shape.marks.search(text)
         end = text.rfind("\n") + 1
@@ -83,10 +90,9 @@ class Live:
 
     def _in_lines(self, text: str) -> str:
         """The parser's idea of a line; half of a line's end waits for the other."""
-        if self._held or "\r" in text:
-            text = self._held + text
-            self._held = "\r" if text.endswith("\r") else ""
-            text = text.removesuffix("\r").replace("\r\n", "\n").replace("\r", "\n")
+        text = self._held + text
+        self._held = "\r" if text.endswith("\r") else ""
+        text = text.removesuffix("\r").replace("\r\n", "\n").replace("\r", "\n")
         return text.replace("\0", "\ufffd")
 
     def _work(self) -> None:
@@ -94,6 +100,10 @@ class Live:
             return
         self._tail += "".join(self._fresh)
         self._fresh.clear()
+        if type(self._shape) is Shape and WORDS.match(text := self._tail.lstrip("\n")):
+            # Most blocks are paragraphs, and can be told by their first letters.
+            self._tail, self._line = text, 0
+            self._take_shape(Paragraph(self._definitions), 0)
         self._due = self._due or self._may_end()
         if self._due and self._pays(len(self._tail)):
             self._settle()
@@ -117,10 +127,11 @@ class Live:
         begins = ends.starts(tokens)
         count = ends.settled(tokens, begins, self._tail)
         rest = self._keep(tokens, begins, count)
-        shape, shown = shape_of(tokens[begins[count] :] if rest else [], rest, self._definitions)
+        opening = tokens[begins[count] :] if count < len(begins) else []
+        shape, cut = shape_of(opening, rest, self._definitions)
         if count or shape.key() != self._shape.key():
             self._begin(rest)
-            self._take_shape(shape, shown)
+            self._take_shape(shape, cut)
         self._line = rest.rfind("\n") + 1
         self._due = False
 
@@ -138,22 +149,26 @@ class Live:
             self._late = self._late or "[^" in source
             self._labels += notes.labels(block)
             self._sources.append(source if "[" in source else "")
-            self.blocks.append(write(block, self._definitions | notes.expected(source)))
+            self.blocks.append(write(block, notes.expecting(source, self._definitions)))
         return self._tail[places[count] :] if begins else self._tail
 
     def _show(self) -> None:
         """Turn what is finished in the open block into parts, and render what is not."""
+        if len(self._tail) < self._look_at:
+            return
         rest = self._tail[self._cut :]
         size = self._shape.cut(rest)
         if size and (not self._shape.costs(rest[:size]) or self._spares(size)):
-            self.parts.append(self._shape.part(rest[:size]))
-            self._cut = self._shown = self._cut + size
-            self._head, self._foot = self._shape.bare
+            self._done += self._shape.part(rest[:size])
+            self._cut += size
+            self._show_plain(self._cut, *self._shape.bare)
             rest = rest[size:]
-        fresh = self._tail[self._shown :]
-        if fresh.strip() and self._shape.costs(rest) and self._spares(len(rest)):
-            self._head, self._foot = self._rendered(rest.rstrip("\n"))
-            self._shown = len(self._tail.rstrip("\n"))
+        is_new = not self._tail[self._shown :].isspace() and self._shown < len(self._tail)
+        if is_new and self._shape.costs(rest) and self._spares(len(rest)):
+            rest = rest.rstrip("\n")
+            self._show_plain(self._cut + len(rest), *self._rendered(rest))
+        # Looking costs as well: a rest that stays what it is, is looked at ever more seldom.
+        self._look_at = len(self._tail) + len(rest) // 16
 
     def _rendered(self, rest: str) -> tuple[str, str]:
         """The rest as HTML before and after the place where the next words will stand."""
@@ -170,9 +185,12 @@ class Live:
         return True
 
     def _spares(self, size: int) -> bool:
-        """The same, but what finishing the block will cost stays untouched."""
-        reserve = len(self._tail) + _OVERHEAD
-        return self._credit - reserve >= size + _OVERHEAD and self._pays(size)
+        """The same for a part, but what finishing the block will cost stays untouched."""
+        cost = size + self._shape.overhead
+        if self._credit - len(self._tail) - _OVERHEAD < cost:
+            return False
+        self._credit -= cost
+        return True
 
     def finish(self) -> SafeString:
         """All of it as ``render`` would have it; there is nothing to be fed after this."""
@@ -184,11 +202,11 @@ class Live:
         self._begin("")
         if self._late:
             self._put_right()
-        return mark_safe("".join(self.blocks))  # noqa: S308 - each block is clean
+        return SafeString("".join(self.blocks))
 
     def _put_right(self) -> None:
         """Now that all definitions are known: links and notes, wherever one may stand."""
-        env = notes.known(self._labels) | self._definitions
+        env = self._definitions | notes.known(self._labels)
         said: dict[str, list[Token]] = {}
         for number, source in enumerate(self._sources):
             if source:

@@ -37,9 +37,11 @@ def known(all_labels: Sequence[str]) -> EnvType:
     return {"footnotes": {"refs": {f":{label}": -1 for label in all_labels}, "list": {}}}
 
 
-def expected(source: str) -> EnvType:
-    """The same for a text whose notes have yet to come: numbers are taken for references."""
-    return known(_NUMBERED.findall(source)) | {"growing": True}
+def expecting(source: str, env: EnvType) -> EnvType:
+    """``env`` for a text whose notes have yet to come: numbers are taken for references."""
+    if "[^" not in source:
+        return env
+    return env | known(_NUMBERED.findall(source)) | {"growing": True}
 
 
 def take_out(tokens: Sequence[Token]) -> tuple[list[Token], dict[str, list[Token]]]:
