@@ -24,7 +24,7 @@ from chat.markdown import Live
 
 log = logging.getLogger(__name__)
 
-SILENCE_S: Final = 1.5
+SILENCE_S: Final = 1.3  # half of it may pass unseen: TRUST.md allows two seconds in all
 SESSION_CHECK_S: Final = 4.0  # TRUST.md: closed within 5 s
 _AWAY_S: Final = 0.5
 
