@@ -7,13 +7,22 @@ from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
-from django.contrib.postgres.aggregates import StringAgg
-from django.db.models import F, Max, OuterRef, Subquery
 from django.utils.safestring import SafeString
 
-from chat.domain import generations, rewriting, tree
+from chat.domain import rewriting, tree
 from chat.markdown import Live
-from chat.models import Chunk, Conversation, Generation, Message
+from chat.models import Conversation, Generation, Message
+
+# Written out: it is asked for every page and every answer, and to put it together takes longer.
+_NEWEST_RUNS = """
+    SELECT DISTINCT ON (g.message_id) g.*, m.text AS kept,
+        (SELECT string_agg(c.text, '' ORDER BY c.seq) FROM chat_chunk c
+         WHERE c.generation_id = g.id) AS grown,
+        (SELECT max(c.seq) FROM chat_chunk c WHERE c.generation_id = g.id) AS upto
+    FROM chat_generation g JOIN chat_message m ON m.id = g.message_id
+    WHERE g.message_id = ANY (%s)
+    ORDER BY g.message_id, g.created_at DESC
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,15 +90,8 @@ def read(messages: Iterable[Message]) -> list[Reading]:
     before its end or after it, never between.
     """
     messages = list(messages)
-    chunks = Chunk.objects.filter(generation=OuterRef("pk")).order_by().values("generation")
-    grown = chunks.annotate(text=StringAgg("text", "", order_by="seq")).values("text")
-    upto = chunks.annotate(upto=Max("seq")).values("upto")
-    runs = {
-        run.message_id: run
-        for run in generations.latest(
-            m for m in messages if m.role == Message.Role.ASSISTANT
-        ).annotate(kept=F("message__text"), grown=Subquery(grown), upto=Subquery(upto))
-    }
+    of = [m.pk for m in messages if m.role == Message.Role.ASSISTANT]
+    runs = {run.message_id: run for run in Generation.objects.raw(_NEWEST_RUNS, [of])}
     versions = tree.siblings(messages)
     return [_reading(m, runs.get(m.pk), versions[m.pk]) for m in messages]
 

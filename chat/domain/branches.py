@@ -50,6 +50,7 @@ def delete(message: Message, *, actor: User) -> Message | None:
         top = of(found).top
         others = [pk for pk in tree.siblings([top])[top.pk] if pk != top.pk]
         ids = tree.branch(top)
+        generations.hold(Message.objects.filter(pk__in=ids))
         running = Message.objects.filter(pk__in=ids, generations__state__in=Generation.ACTIVE)
         for answer in running:
             generations.stop(answer, actor=actor)

@@ -14,7 +14,7 @@ from django.utils.translation import gettext as _
 from accounts.domain import audit
 from accounts.models import User
 from chat import events
-from chat.domain import access, titles
+from chat.domain import access, generations, titles
 from chat.models import Conversation
 
 SIDEBAR_SIZE = 100
@@ -55,7 +55,8 @@ def lock(conversation_id: UUID) -> Conversation:
 
     Raises ``Http404`` when the conversation is gone.
     """
-    found = Conversation.objects.select_for_update().filter(pk=conversation_id).first()
+    rows = Conversation.objects.select_for_update(of=("self",)).select_related("language_model")
+    found = rows.filter(pk=conversation_id).first()
     if found is None:
         raise Http404
     return found
@@ -82,5 +83,6 @@ def rename(conversation: Conversation, title: str, *, actor: User) -> None:
 def delete(conversation: Conversation, *, actor: User) -> None:
     """The conversation with all its messages and runs; an answer being written there ends."""
     with transaction.atomic():
+        generations.hold(conversation.messages.all())
         audit.record("conversation.deleted", actor=actor, about=conversation)
         conversation.delete()

@@ -86,6 +86,15 @@ def ahead_of(generation: Generation) -> int:
     ).count()
 
 
+def hold(messages: QuerySet[Message]) -> None:
+    """Lock what is being written in ``messages`` until the transaction ends, so that they can be
+    deleted: no word is stored meanwhile."""
+    active = Generation.objects.filter(message__in=messages, state__in=Generation.ACTIVE)
+    about = Message.objects.filter(pk__in=active.values("message")).order_by("pk")
+    list(about.select_for_update(no_key=True).values_list("pk"))  # first, as in ``finish``
+    list(active.select_for_update().values_list("pk"))
+
+
 def queued(*, limit: int) -> list[Generation]:
     """The runs that no runner has claimed, in their order."""
     waiting = Generation.objects.filter(state=Generation.State.QUEUED).select_related("message")
@@ -149,23 +158,24 @@ def append(runner: UUID, growths: Sequence[Growth]) -> set[UUID]:
             """
             INSERT INTO chat_chunk (generation_id, seq, text)
             SELECT g.id, grown.seq, grown.text
-            FROM unnest(%s::uuid[], %s::int[], %s::int[], %s::text[])
-                 AS grown (id, attempt, seq, text)
+            FROM json_to_recordset(%s) AS grown (id uuid, attempt int, seq int, text text)
             JOIN chat_generation g ON g.id = grown.id AND g.attempt = grown.attempt
                 AND g.runner = %s AND g.state = 'running'
             FOR SHARE OF g
             ON CONFLICT (generation_id, seq) DO UPDATE SET text = EXCLUDED.text
             RETURNING generation_id
             """,
-            [
-                [growth.generation for growth in growths],
-                [growth.attempt for growth in growths],
-                [growth.seq for growth in growths],
-                [growth.text for growth in growths],
-                runner,
-            ],
+            [_as_json(growths), runner],
         )
         return {row[0] for row in cursor.fetchall()}
+
+
+def _as_json(growths: Sequence[Growth]) -> str:
+    """One text, which costs a fraction of four arrays, where it is written and where it is read."""
+    return json.dumps(
+        [{"id": str(g.generation), "attempt": g.attempt, "seq": g.seq, "text": g.text}
+         for g in growths]
+    )  # fmt: skip
 
 
 def finish(runner: UUID, endings: Sequence[Ending]) -> set[UUID]:
@@ -258,15 +268,6 @@ def release(runner: UUID) -> None:
     )
     if returned:
         _ring("queued")
-
-
-def latest(answers: Iterable[Message]) -> QuerySet[Generation]:
-    """The newest run of each answer."""
-    return (
-        Generation.objects.filter(message__in=[answer.pk for answer in answers])
-        .order_by("message_id", "-created_at")
-        .distinct("message_id")
-    )
 
 
 def chunks_after(generation: UUID, seq: int = 0) -> list[tuple[int, str]]:

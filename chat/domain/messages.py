@@ -118,7 +118,7 @@ def _write(
     conversation: Conversation, parent: Message | None, text: str, message_id: UUID
 ) -> Asked:
     now = timezone.now()
-    question = Message.objects.create(
+    question = Message(
         id=message_id,
         conversation=conversation,
         parent=parent,
@@ -126,13 +126,14 @@ def _write(
         text=text,
         created_at=now,
     )
-    answer = Message.objects.create(
+    answer = Message(
         conversation=conversation,
         parent=question,
         role=Message.Role.ASSISTANT,
         language_model=conversation.language_model,
         created_at=now + timedelta(microseconds=1),
     )
+    Message.objects.bulk_create([question, answer])
     conversations.touch(conversation, at=now)
     generation = generations.enqueue(answer)
     return Asked(conversation, question, answer, generations.ahead_of(generation))

@@ -25,8 +25,9 @@ class Prompt:
     has_text: bool
 
 
-def build(generation: Generation) -> Prompt:
-    """The path as turns; text already written becomes the start of the answer.
+def build(generation: Generation, *, is_new: bool = False) -> Prompt:
+    """The path as turns; text already written becomes the start of the answer. Of a new run, which
+    was never claimed before, there is none to look for.
 
     Of a path that is longer than the model can read no more is loaded than it takes for the engine
     to say so.
@@ -34,11 +35,11 @@ def build(generation: Generation) -> Prompt:
     answer = generation.message
     if answer.language_model is None:
         raise ValueError("an answer to be written has a model")
-    chunks = generations.chunks_after(generation.pk)
+    chunks = generations.chunks_after(generation.pk) if not is_new else []
     of_this_run = "".join(text for _, text in chunks)
     written = answer.text + of_this_run
-    before = tree.path(answer, most_bytes=_most_bytes(answer.language_model))[:-1]
-    turns = _turns(before)
+    most_bytes = _most_bytes(answer.language_model)
+    turns = _turns(tree.path(answer, most_bytes=most_bytes, with_models=False)[:-1])
     if written:
         turns.append(Turn("assistant", written))
     owner = str(answer.conversation.owner_id)

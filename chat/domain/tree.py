@@ -9,7 +9,6 @@ from collections.abc import Iterable
 from uuid import UUID
 
 from django.db import connection
-from django.db.models import Q
 
 from chat.models import Conversation, Message
 
@@ -45,6 +44,12 @@ _BELOW = """
     )
     SELECT id FROM below ORDER BY created_at DESC, id DESC
 """
+_FAMILIES = """
+    SELECT id, parent_id, conversation_id FROM chat_message
+    WHERE parent_id = ANY (%(parents)s::uuid[])
+       OR parent_id IS NULL AND conversation_id = ANY (%(roots)s::uuid[])
+    ORDER BY created_at, id
+"""
 
 
 def leaf(conversation: Conversation) -> Message | None:
@@ -62,14 +67,20 @@ def branch(top: Message) -> list[UUID]:
     return _below(top)
 
 
-def path(end: Message, *, limit: int | None = None, most_bytes: int | None = None) -> list[Message]:
-    """The messages from the first question to ``end``, oldest first.
+def path(
+    end: Message,
+    *,
+    limit: int | None = None,
+    most_bytes: int | None = None,
+    with_models: bool = True,
+) -> list[Message]:
+    """The messages from the first question to ``end``, oldest first, with the models that wrote.
 
     Of a longer path only its last ``limit`` messages, or those that are needed to exceed
     ``most_bytes`` of text.
     """
     rows = Message.objects.raw(_UP, {"end": end.pk, "limit": limit, "bytes": most_bytes})
-    return list(rows.prefetch_related("language_model"))
+    return list(rows.prefetch_related("language_model") if with_models else rows)
 
 
 def descent(top: Message, end: Message, *, limit: int) -> list[Message]:
@@ -85,14 +96,13 @@ def descent(top: Message, end: Message, *, limit: int) -> list[Message]:
 def siblings(messages: Iterable[Message]) -> dict[UUID, tuple[UUID, ...]]:
     """Message → the ids of all versions of it, itself among them, oldest first. One query."""
     messages = list(messages)
-    of_parents = Q(parent__in={m.parent_id for m in messages if m.parent_id})
-    of_roots = Q(
-        parent=None, conversation__in={m.conversation_id for m in messages if not m.parent_id}
-    )
+    parents = list({m.parent_id for m in messages if m.parent_id})
+    roots = list({m.conversation_id for m in messages if not m.parent_id})
     families: dict[object, list[UUID]] = {}
-    rows = Message.objects.filter(of_parents | of_roots).order_by("created_at", "id")
-    for pk, parent, conversation in rows.values_list("id", "parent", "conversation"):
-        families.setdefault(parent or conversation, []).append(pk)
+    with connection.cursor() as cursor:
+        cursor.execute(_FAMILIES, {"parents": parents, "roots": roots})
+        for pk, parent, conversation in cursor.fetchall():
+            families.setdefault(parent or conversation, []).append(pk)
     return {m.pk: tuple(families.get(m.parent_id or m.conversation_id, ())) for m in messages}
 
 

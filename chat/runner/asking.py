@@ -59,8 +59,6 @@ class Asking:
         """Ask again where waiting helps: an engine that is full, or one that is restarting."""
         if writing.generation.stop_requested:
             return writing.ended(Generation.State.STOPPED)
-        if writing.generation.attempt > MOST_ATTEMPTS:
-            return writing.failed("interrupted")
         began = time.monotonic()
         lost_at: float | None = None
         breaks = 0
@@ -88,7 +86,8 @@ class Asking:
         prompt = await self._prompt(writing)
         writing.seq = max(writing.seq, prompt.seq)
         writing.has_text = prompt.has_text
-        if prompt.has_text and not writing.language_model.continues:
+        worn_out = writing.generation.attempt > MOST_ATTEMPTS
+        if worn_out or (prompt.has_text and not writing.language_model.continues):
             return writing.failed("interrupted")
         engine = self._engines.of(writing.language_model.engine)
         writing.begun, writing.heard_at = False, time.monotonic()
@@ -116,7 +115,8 @@ class Asking:
         while True:
             if not writing.pending:
                 with contextlib.suppress(DatabaseError):
-                    return await self._shelf.do(prompts.build, writing.generation)
+                    is_new = writing.generation.attempt == 1 and not writing.seq
+                    return await self._shelf.do(prompts.build, writing.generation, is_new=is_new)
                 await asyncio.sleep(pace.AWAY_S)
             self._pen.hurry()
             await asyncio.sleep(pace.LEAST_TICK_S)

@@ -93,7 +93,7 @@ class Pen:
             del writing.pending[:size]
             writing.seq = growth.seq
             where = writing.whereabouts
-            news.append(events.Grew(*where, str(writing.id), growth.seq, growth.text))
+            news.append(events.Grew(*where, writing.name, growth.seq, growth.text))
         return news
 
     async def _finish(self, ended: list[Writing]) -> list[events.News]:
@@ -105,6 +105,6 @@ class Pen:
             if writing.id in took:
                 log.info("generation %s %s", writing.id, ending.end.state)
                 end, where = ending.end, writing.whereabouts
-                about = (str(writing.id), writing.seq, end.state, end.reason)
+                about = (writing.name, writing.seq, end.state, end.reason)
                 news.append(events.Ended(*where, *about))
         return news

@@ -39,6 +39,7 @@ class Runner:
         self.id = uuid4()
         self._hands = Hands()
         self._engines = Engines()
+        self._claimed_at = 0.0
         self._desk, self._shelf = Desk("desk"), Desk("shelf")
         self._pen = Pen(self.id, self._hands, self._desk)
         self._line = Line(self._hands, self._desk)
@@ -102,6 +103,9 @@ class Runner:
     async def _claim(self) -> None:
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(self._hands.claimable.wait(), pace.CLAIM_S)
+        # Who asks alone is heard at once; of fifty who ask at once several are claimed together.
+        await asyncio.sleep(self._claimed_at + pace.LEAST_TICK_S - time.monotonic())
+        self._claimed_at = time.monotonic()
         self._hands.claimable.clear()
         room = self._room()
         if room > 0:
@@ -145,13 +149,21 @@ class Runner:
         """Cut off engines that fell silent, and answers that take too long."""
         await asyncio.sleep(pace.WATCH_S)
         now, longest = time.monotonic(), timedelta(seconds=settings.ANSWER_MAX_SECONDS)
-        for writing in list(self._hands.values()):
-            first, next_ = settings.ENGINE_FIRST_TOKEN_S, settings.ENGINE_NEXT_TOKEN_S
-            patience = next_ if writing.begun else first
-            if writing.heard_at is not None and now - writing.heard_at > patience:
+        asked = [w for w in self._hands.values() if w.heard_at is not None]
+        for writing in asked:
+            if now - self._heard_at(writing) > _patience_s(writing):
                 writing.cut("silent")
-            elif timezone.now() - writing.generation.created_at > longest + DEADLINE_GRACE:
+        for writing in list(self._hands.values()):
+            if timezone.now() - writing.generation.created_at > longest + DEADLINE_GRACE:
                 writing.cut("waited")
+
+    def _heard_at(self, writing: Writing) -> float:
+        """When its engine last gave a sign of life. Whoever stands in line is told nothing while
+        others are written."""
+        engine = writing.language_model.engine_id
+        others = self._hands.values() if writing.ahead else ()
+        heard = [w.heard_at for w in others if w.language_model.engine_id == engine]
+        return max(at for at in [writing.heard_at, *heard] if at is not None)
 
     async def _tell_the_line(self) -> None:
         await self._line.tell(full=self._room() <= 0)
@@ -159,3 +171,8 @@ class Runner:
 
     async def _look_at_engines(self) -> None:
         await catalogue.look_at_engines(self._engines, self._shelf)
+
+
+def _patience_s(writing: Writing) -> float:
+    first, later = settings.ENGINE_FIRST_TOKEN_S, settings.ENGINE_NEXT_TOKEN_S
+    return float(later if writing.begun else first)

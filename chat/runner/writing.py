@@ -19,7 +19,11 @@ log = logging.getLogger(__name__)
 @dataclass(eq=False)
 class Writing:
     """``pending`` is written but not stored; ``heard_at`` (monotonic) is when the engine, while it
-    is asked, last gave a sign of life; ``ahead`` is the place in its line, 0 for none."""
+    is asked, last gave a sign of life; ``ahead`` is the place in its line, 0 for none.
+
+    ``whereabouts`` are the conversation's and the answer's id as news name them, ``name`` the
+    run's.
+    """
 
     generation: Generation
     seq: int = 0
@@ -34,6 +38,12 @@ class Writing:
     ahead: int = 0
     task: asyncio.Task[None] | None = None
 
+    def __post_init__(self) -> None:
+        """What every tick tells is put together once."""
+        message = self.generation.message
+        self.whereabouts = str(message.conversation_id), str(message.pk)
+        self.name = str(self.generation.pk)
+
     @property
     def id(self) -> UUID:
         """The generation's id."""
@@ -46,12 +56,6 @@ class Writing:
         if model is None:
             raise ValueError("an answer to be written has a model")
         return model
-
-    @property
-    def whereabouts(self) -> tuple[str, str]:
-        """The conversation's and the answer's id, as news name them."""
-        message = self.generation.message
-        return str(message.conversation_id), str(message.pk)
 
     def stop(self) -> None:
         """The person does not want more of it."""

@@ -8,11 +8,9 @@ from __future__ import annotations
 
 import asyncio
 import ssl
-from collections.abc import AsyncGenerator, AsyncIterator
-from contextlib import aclosing
+from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from http.cookiejar import CookieJar, DefaultCookiePolicy
-from typing import cast
 from urllib.parse import urlsplit
 
 import httpx
@@ -41,6 +39,7 @@ class Timeouts:
 
 PATIENCE = Timeouts()
 USED = "konak.used_before"  # of a request: its connection had carried another
+WIRE = "konak.wire"  # of a reply: where its body comes from
 
 
 def open_client(
@@ -120,8 +119,7 @@ class _Transport(httpx.AsyncBaseTransport):
         raw = _serialised(request, await request.aread())
         wire = await self._connected(request)
         try:
-            async with asyncio.timeout(patience["read"]):
-                head = await wire.ask(raw)
+            head = await wire.ask(raw, patience["read"])
         except BaseException as error:
             self._wires.drop(wire)
             if isinstance(error, TimeoutError):
@@ -131,7 +129,12 @@ class _Transport(httpx.AsyncBaseTransport):
             if isinstance(error, WireError):
                 raise httpx.ReadError(str(error)) from error
             raise
-        return httpx.Response(head.status, headers=head.headers, stream=_Body(wire, self._wires))
+        return httpx.Response(
+            head.status,
+            headers=head.headers,
+            stream=_Body(wire, self._wires),
+            extensions={WIRE: wire},
+        )
 
     async def _connected(self, request: httpx.Request) -> Wire:
         patience = request.extensions["timeout"]
@@ -154,18 +157,16 @@ class _Transport(httpx.AsyncBaseTransport):
 
 
 class _Body(httpx.AsyncByteStream):
-    """The body of a reply; closing it gives the connection back, or hangs up in the middle."""
+    """Stands for the body in httpx's eyes, which reads none: ``next_chunk`` does. Closing it gives
+    the connection back, or hangs up in the middle."""
 
     def __init__(self, wire: Wire, wires: Wires) -> None:
         self._wire = wire
         self._wires = wires
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
-        try:
-            while data := await self._wire.read():
-                yield data
-        except WireError as error:
-            raise httpx.ReadError(str(error)) from error
+        while data := await self._wire.read():
+            yield data
 
     async def aclose(self) -> None:
         self._wires.give(self._wire)
@@ -213,19 +214,14 @@ async def send(
     return response
 
 
-def body_of(response: httpx.Response) -> AsyncGenerator[bytes, None]:
-    """The bytes of a reply as they come; to be closed (httpx hides that it can be)."""
-    return cast("AsyncGenerator[bytes, None]", response.aiter_raw())
-
-
-async def next_chunk(chunks: AsyncIterator[bytes], within_s: float) -> bytes | None:
+async def next_chunk(response: httpx.Response, within_s: float) -> bytes | None:
     """The next bytes of a reply, ``None`` at its end. Raises ``Broken`` when none come."""
+    wire: Wire = response.extensions[WIRE]
     try:
-        async with asyncio.timeout(within_s):
-            return await anext(chunks, None)
-    except (TimeoutError, httpx.ReadTimeout) as error:
+        return await wire.read(within_s) or None
+    except TimeoutError as error:
         raise Broken(f"The engine said nothing for {within_s:g} s.") from error
-    except (httpx.RequestError, httpx.StreamError) as error:
+    except WireError as error:
         raise Broken("The connection to the engine broke in the middle of a reply.") from error
 
 
@@ -233,8 +229,8 @@ async def read_reply(response: httpx.Response, *, within_s: float) -> bytes:
     """The whole body of a reply, which is closed then. Raises ``Broken``."""
     body = bytearray()
     try:
-        async with asyncio.timeout(within_s), aclosing(body_of(response)) as chunks:
-            while (chunk := await next_chunk(chunks, within_s)) is not None:
+        async with asyncio.timeout(within_s):
+            while (chunk := await next_chunk(response, within_s)) is not None:
                 body += chunk
                 if len(body) > REPLY_LIMIT:
                     raise Broken(f"The engine's reply is longer than {REPLY_LIMIT} bytes.")

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import AsyncGenerator, Sequence
-from contextlib import aclosing, suppress
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, get_args
 
 from engine_adapter.errors import Broken, EngineError
@@ -59,26 +59,24 @@ class OpenAIEngine:
             return
         answer = Answer(self._tags(request))
         try:
-            async with aclosing(line.body_of(response)) as chunks:
-                while not answer.over:
-                    patience = self._timeouts
-                    try:
-                        chunk = await line.next_chunk(
-                            chunks, patience.between_s if answer.begun else patience.first_s
-                        )
-                    except EngineError as error:
-                        answer.fail(error)
-                        break
-                    if chunk is None:
-                        break
-                    for event in answer.feed(chunk):
-                        yield event
-                for event in answer.end():
+            while not answer.over:
+                patience = self._timeouts
+                try:
+                    chunk = await line.next_chunk(
+                        response, patience.between_s if answer.begun else patience.first_s
+                    )
+                except EngineError as error:
+                    answer.fail(error)
+                    break
+                if chunk is None:
+                    break
+                for event in answer.feed(chunk):
                     yield event
-                with suppress(EngineError):
-                    await line.next_chunk(chunks, _DRAIN_S)
+            for event in answer.end():
+                yield event
+            with suppress(EngineError):
+                await line.next_chunk(response, _DRAIN_S)
         finally:
-            # Closing the chunks alone leaves the connection to the garbage collector.
             await response.aclose()
 
     async def models(self) -> Sequence[ModelCard]:

@@ -44,6 +44,8 @@ class Wire(asyncio.Protocol):
         self._loop = asyncio.get_running_loop()
         self._transport: asyncio.Transport | None = None
         self._error: WireError | None = None
+        self._timer: asyncio.TimerHandle | None = None
+        self._due_at = self._timer_at = 0.0
         self._begin()
 
     def _begin(self) -> None:
@@ -58,23 +60,26 @@ class Wire(asyncio.Protocol):
 
     # What the caller does
 
-    async def ask(self, request: bytes) -> Head:
-        """Send ``request``; the head of its reply. Raises ``WireError``."""
+    async def ask(self, request: bytes, within_s: float | None = None) -> Head:
+        """Send ``request``; the head of its reply. Raises ``WireError`` and ``TimeoutError``."""
         self.reusable = False
         self._begin()
         if self._transport is None or self._error is not None:
             raise self._error or Broke("The connection is closed.")
         self._transport.write(request)
         while self._head is None:
-            await self._news()
+            await self._news(within_s)
         return self._head
 
-    async def read(self) -> bytes:
-        """What has come of the body, at least a byte; none at its end. Raises ``WireError``."""
+    async def read(self, within_s: float | None = None) -> bytes:
+        """What has come of the body, at least a byte; none at its end.
+
+        Raises ``WireError``, and ``TimeoutError`` when nothing comes for so long.
+        """
         while not self._body:
             if self._done:
                 return b""
-            await self._news()
+            await self._news(within_s)
         data = self._body[0] if len(self._body) == 1 else b"".join(self._body)
         self._body.clear()
         if self._unread > BUFFER_LIMIT and self._transport is not None:
@@ -93,22 +98,47 @@ class Wire(asyncio.Protocol):
         """Whether it can be used."""
         return self._error is None
 
-    async def _news(self) -> None:
+    async def _news(self, within_s: float | None) -> None:
         if self._error is not None:
             raise self._error
         self._waiter = self._loop.create_future()
-        await self._waiter
+        if within_s is not None:
+            self._due_at = self._loop.time() + within_s
+            if self._timer is None or self._timer_at > self._due_at:
+                self._set_timer()
+        try:
+            await self._waiter
+        finally:
+            self._waiter = None
+
+    def _set_timer(self) -> None:
+        """One timer for many waits, which looks again when it fires: one a wait costs more than all
+        else that is done for a piece of a stream."""
+        if self._timer is not None:
+            self._timer.cancel()
+        self._timer_at = self._due_at
+        self._timer = self._loop.call_at(self._due_at, self._look_at_the_time)
+
+    def _look_at_the_time(self) -> None:
+        self._timer = None
+        if self._waiter is None or self._waiter.done():
+            return
+        if self._loop.time() < self._due_at:
+            self._set_timer()
+        else:
+            self._waiter.set_exception(TimeoutError())
 
     def _wake(self) -> None:
-        waiter, self._waiter = self._waiter, None
-        if waiter is not None and not waiter.done():
-            waiter.set_result(None)
+        if self._waiter is not None and not self._waiter.done():
+            self._waiter.set_result(None)
 
     def _fail(self, error: WireError) -> None:
         if self._error is None:
             self._error = error
         self.reusable = False
         self._wake()
+        if self._timer is not None:
+            self._timer.cancel()
 
     # What asyncio calls
 

@@ -7,8 +7,7 @@ from uuid import uuid4
 
 import pytest
 from django.utils import timezone
-from pytest_django import DjangoCaptureOnCommitCallbacks
-from pytest_django.fixtures import SettingsWrapper
+from pytest_django import DjangoCaptureOnCommitCallbacks, Settings
 
 from chat.domain import generations, reaping
 from chat.models import Chunk, Generation, Message
@@ -78,7 +77,7 @@ def test_a_house_without_a_runner_says_so_after_a_minute(people: People) -> None
 
 
 def test_who_waits_behind_others_that_are_being_written_waits_on(
-    people: People, settings: SettingsWrapper
+    people: People, settings: Settings
 ) -> None:
     settings.ANSWER_MAX_SECONDS = 100
     factories.asked(people.alice)

@@ -10,7 +10,7 @@ from uuid import uuid4
 import pytest
 from channels.layers import get_channel_layer
 from django.utils import timezone
-from pytest_django.fixtures import SettingsWrapper
+from pytest_django import Settings
 
 from chat import events
 from chat.domain import generations
@@ -34,7 +34,7 @@ SCRIPT = Script(default=QUICK, rules=(MUTE, STALLS, ENDLESS))
 
 
 @pytest.fixture
-def watchful(settings: SettingsWrapper, monkeypatch: pytest.MonkeyPatch) -> None:
+def watchful(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
     """Half a second is patience enough."""
     settings.ENGINE_FIRST_TOKEN_S = settings.ENGINE_NEXT_TOKEN_S = 0.5
     monkeypatch.setattr(pace, "WATCH_S", 0.05)
@@ -75,7 +75,7 @@ async def test_to_stand_in_line_is_no_silence(people: People) -> None:
 
 
 async def test_an_answer_that_takes_too_long_ends_as_it_is(
-    people: People, settings: SettingsWrapper, monkeypatch: pytest.MonkeyPatch
+    people: People, settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     settings.ANSWER_MAX_SECONDS = 1
     monkeypatch.setattr(running, "DEADLINE_GRACE", timedelta(0))
@@ -162,7 +162,7 @@ async def test_who_waits_for_a_slot_is_told_each_place(
 
 
 async def test_who_waits_for_a_runner_is_told_too(
-    people: People, places: dict[str, list[int]], settings: SettingsWrapper
+    people: People, places: dict[str, list[int]], settings: Settings
 ) -> None:
     settings.RUNNER_ANSWERS = 1
     async with engine_host(SCRIPT), at_work():

@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 import pytest
 from django.conf import settings as configured
 from django.urls import reverse
-from pytest_django.fixtures import SettingsWrapper
+from pytest_django import Settings
 
 from chat.domain import answers, catalogue, generations
 from chat.models import Generation, LanguageModel
@@ -51,7 +51,7 @@ async def model(host: Host) -> LanguageModel:
 
 
 async def test_stop_frees_the_slot_and_the_next_in_line_begins(
-    people: People, model: LanguageModel, settings: SettingsWrapper
+    people: People, model: LanguageModel, settings: Settings
 ) -> None:
     settings.ANSWER_MAX_TOKENS = 1500
     async with running():
