@@ -28,7 +28,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         run.for_minutes(options.minutes)
     except KeyboardInterrupt:
         code = 130
-    sys.stdout.write(f"{run.table()}\n")
+    finally:
+        sys.stdout.write(f"{run.table()}\n")
     return code or int(bool(run.broken))
 
 

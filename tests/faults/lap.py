@@ -76,7 +76,7 @@ class Lap:
 
     @contextlib.asynccontextmanager
     async def _living(self) -> AsyncIterator[None]:
-        background = [
+        background = self._background = [
             *(asyncio.create_task(s.prowl(lambda: self._tabs)) for s in self._strangers),
             asyncio.create_task(self._database.watch()),
             *(asyncio.create_task(keeper.keep()) for keeper in self._house.keepers.values()),
@@ -160,6 +160,9 @@ class Lap:
         _, late = await asyncio.wait(self._lives, timeout=QUIET_WITHIN_S)
         for task in late:
             self.log.stuck.append(f"somebody could not finish: {task.get_name()}")
+        for task in (*self._lives, *self._background):
+            if task.done():
+                task.result()  # whoever fell over, instead of watching, says so here
         while not await self._database.is_quiet():
             if time.monotonic() > limit:
                 self.log.stuck.append("there are runs that came to no end")
