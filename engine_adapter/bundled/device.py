@@ -1,4 +1,4 @@
-"""What the loop asks of what computes: ``llama/context.py``, and in tests one of paper."""
+"""What the loop asks of what computes: ``llama/lanes.py``, and in tests one of paper."""
 
 from __future__ import annotations
 

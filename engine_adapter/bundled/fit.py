@@ -62,6 +62,7 @@ def need(
     room = settings.slots * context if kind == "text" else max(context, settings.batch_tokens)
     cells = -(-room // CELLS_PAD) * CELLS_PAD
     cell = sum(shape.kv_heads) * (shape.key_length + shape.value_length)
+    cells += _reading_lanes(header, settings, kind) * context
     states = int(cells * cell * attention.cache_type(settings.kv_type).bytes_each)
     states += 4 * settings.slots * len(shape.kv_heads) * shape.state
     if header.architecture in ENCODERS:
@@ -76,6 +77,14 @@ def need(
     )
 
 
+def _reading_lanes(header: Header, settings: Settings, kind: ModelKind) -> int:
+    """Lanes of the second context, which only memory that can be cut has."""
+    if kind != "text" or header.shape.state:
+        return 0
+    name, flash = settings.kv_type, settings.flash_attention
+    return attention.reading_lanes(settings.slots, name, flash)
+
+
 def _buffers(header: Header, settings: Settings, context: int, kind: ModelKind) -> int:
     """An estimate: the widest part of llama.cpp's graph, and the rows of logits it writes twice.
     For SmolLM2 in five settings it lies 2 % below to 36 % above the buffer that was allocated."""
@@ -88,6 +97,8 @@ def _buffers(header: Header, settings: Settings, context: int, kind: ModelKind) 
     numbers += batch * context // 2  # the mask, in 16 bits
     if not attention.flash_attention(settings.flash_attention):
         numbers += batch * context * shape.heads
+    if _reading_lanes(header, settings, kind):
+        numbers *= 2  # the second context computes the widest parts too
     return PROCESS_BYTES + VOCABULARY_BYTES_EACH * shape.vocabulary + 4 * numbers
 
 

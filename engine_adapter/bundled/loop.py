@@ -89,6 +89,7 @@ class DecodeLoop:
                 while not self._sequences:
                     self._scheduler.check_integrity()
                     self._cache.check_integrity()
+                    self._gauge()  # nobody is left
                     self._wake.wait()
             try:
                 self.step()

@@ -16,6 +16,13 @@ class Portion:
     count: int
 
     @property
+    def slot(self) -> int:
+        """Where it is computed. Raises ``ValueError`` for a sequence that has no slot."""
+        if self.sequence.slot is None:
+            raise ValueError("a portion needs a slot")
+        return self.sequence.slot
+
+    @property
     def closes(self) -> bool:
         """Whether nothing is left to compute afterwards, so that a token can be drawn."""
         return self.start + self.count == len(self.sequence.known)

@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from engine_adapter.bundled import form
 from engine_adapter.bundled.config import Settings
-from engine_adapter.bundled.llama.context import Lanes
+from engine_adapter.bundled.llama.lanes import Lanes
 from engine_adapter.bundled.llama.model import Model
 from engine_adapter.bundled.prompt import Prompt, Prompter, tokens_of
 from engine_adapter.bundled.renderer import Renderer

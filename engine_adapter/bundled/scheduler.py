@@ -21,6 +21,7 @@ T = TypeVar("T")
 _Key = Callable[[Sequence], tuple[int, int, int]]
 
 AGED_S = 60.0  # after so long in line nobody is less urgent than priority 0
+GRAIN = 64  # tokens: less of a long prompt costs hardly less (llama/reading.py)
 EXPECTED = 64  # tokens written by each request in line, to say who comes after whom
 
 
@@ -135,12 +136,13 @@ class Scheduler:
         """The next step: each of ``writers`` one token, prompts ``prompt_tokens`` together.
 
         The most urgent class reads first; in it users share evenly and so do one user's prompts,
-        and what a short one leaves goes to the others. No portion passes a mark.
+        and what a short one leaves goes to the others. Long ones take turns where there is not
+        enough for all. No portion passes a mark.
         """
         self._steps += 1
         portions = [Portion(sequence, sequence.computed, 1) for sequence in writers]
         left = prompt_tokens
-        prompts = [sequence for sequence in self.running if sequence.gap > 1]
+        prompts = _taking_turns([s for s in self.running if s.gap > 1], prompt_tokens)
         for priority in sorted({sequence.priority for sequence in prompts}):
             by_user: dict[str, list[Sequence]] = {}
             for sequence in prompts:
@@ -178,6 +180,26 @@ def _portion(sequence: Sequence) -> int:
     """What the sequence can read at most in one step."""
     upto = sequence.marks[0] if sequence.marks else len(sequence.known)
     return min(upto, len(sequence.known)) - sequence.computed
+
+
+def _taking_turns(prompts: list[Sequence], tokens: int) -> list[Sequence]:
+    """All short ones, and so many of the long ones that each gets a good portion: of the most
+    urgent class, whose user and then which of the user's was not served for longest."""
+    most = max(1, tokens // GRAIN)
+    long = [sequence for sequence in prompts if _portion(sequence) >= GRAIN]
+    if len(long) <= most:
+        return prompts
+    long.sort(key=lambda s: s.served)
+    users: dict[str, int] = {}
+    for sequence in long:
+        users[sequence.user] = max(sequence.served, users.get(sequence.user, 0))
+    place: Counter[str] = Counter()
+    keys: dict[Sequence, tuple[int, int, int]] = {}
+    for sequence in long:
+        keys[sequence] = sequence.priority, place[sequence.user], users[sequence.user]
+        place[sequence.user] += 1
+    resting = set(sorted(long, key=keys.__getitem__)[most:])
+    return [sequence for sequence in prompts if sequence not in resting]
 
 
 def _share_out(total: int, wants: Mapping[T, int]) -> list[tuple[T, int]]:

@@ -16,7 +16,7 @@ from engine_adapter.bundled.config import Settings
 from engine_adapter.bundled.folder import default_directory
 from engine_adapter.bundled.frames import Frame, event_to_json, request_from_json
 from engine_adapter.bundled.line import Line
-from engine_adapter.bundled.llama.context import Lanes
+from engine_adapter.bundled.llama.lanes import Lanes
 from engine_adapter.bundled.llama.model import Model, ModelRefused
 from engine_adapter.bundled.loading import Loading
 from engine_adapter.bundled.loop import DecodeLoop

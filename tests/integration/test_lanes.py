@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from engine_adapter.bundled.config import Settings
-from engine_adapter.bundled.llama.context import Lanes
+from engine_adapter.bundled.llama.lanes import Lanes
 from engine_adapter.bundled.llama.model import Model
 from engine_adapter.bundled.loading import Loading
 from engine_adapter.bundled.portion import Portion
@@ -24,7 +24,7 @@ def model(starter_model: Path) -> Model:
     return Model(Loading(starter_model, Settings(), repack=False))
 
 
-@pytest.fixture(params=["f16", "q8_0"])
+@pytest.fixture(params=["f16", "q8_0", "auto"])
 def lanes(model: Model, request: pytest.FixtureRequest) -> Iterator[Lanes]:
     settings = Settings(slots=3, context=512, batch=256, kv_type=request.param)
     lanes = Lanes(model, settings)
@@ -83,3 +83,36 @@ def test_fewer_threads_write_the_same(model: Model, lanes: Lanes) -> None:
     both = Run(lanes, 1, 0, tokens, 0).write(10)
     lanes.use_threads(1)
     assert Run(lanes, 2, 1, tokens, 0).write(10) == both
+
+
+def test_a_prompt_read_in_the_reading_room_is_written_on_from_its_own_lane(model: Model) -> None:
+    lanes = Lanes(model, Settings(slots=5, context=512, batch=256))
+    plain = Lanes(model, Settings(slots=1, context=512, batch=256, kv_type="bf16"))
+    # Cut in the sentence that comes again and again, what follows is not a matter of rounding.
+    tokens = model.vocabulary.tokenize(PROMPT * 3, markers=False)[:-7]
+    alone = Run(plain, 1, 0, tokens, 0).write(12)
+    assert Run(lanes, 1, 3, tokens, 0).write(12) == alone
+    # Begun elsewhere, cut, read in turns with others for whom there is no lane, and in bits.
+    runs = [Run(lanes, slot, slot, tokens, 0).sequence for slot in range(3)]
+    upto = 0
+    while upto < len(tokens):
+        count = min([20, 70, 90][upto % 3], len(tokens) - upto)
+        for run in runs:
+            assert lanes.decode([Portion(run, upto, count)]) == 0
+            if run.slot == 1 and upto + count < len(tokens):
+                lanes.keep(1, upto + count - 5)
+                assert lanes.decode([Portion(run, upto + count - 5, 5)]) == 0
+        upto += count
+    for run in runs:
+        lanes.keep(run.slot or 0, len(tokens) - 1)
+    for slot in range(3):
+        assert Run(lanes, 9, slot, tokens, len(tokens) - 1).write(12) == alone
+    # What was read and never written on leaves a state that goes in elsewhere.
+    last = Run(lanes, 4, 4, tokens[:-1], 0).sequence
+    assert lanes.decode([Portion(last, 0, last.gap)]) == 0
+    state = lanes.save(4)
+    lanes.keep(4, 0)
+    assert lanes.load(4, state)
+    assert Run(lanes, 5, 4, tokens, len(tokens) - 1).write(12) == alone
+    lanes.close()
+    plain.close()

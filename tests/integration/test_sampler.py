@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from engine_adapter.bundled.config import Defaults, Settings
-from engine_adapter.bundled.llama.context import Lanes
+from engine_adapter.bundled.llama.lanes import Lanes
 from engine_adapter.bundled.llama.model import Model
 from engine_adapter.bundled.llama.sampler import Sampler
 from engine_adapter.bundled.llama.vocabulary import Vocabulary
@@ -46,7 +46,7 @@ class Desk:
 
     @property
     def context(self) -> C.llama_context_p:
-        return self.lanes._handle
+        return self.lanes._at[0].handle
 
     @property
     def logits(self) -> np.ndarray:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+from collections.abc import Mapping
 from collections.abc import Sequence as Many
 
 import llama_cpp.llama_cpp as C
@@ -31,20 +32,19 @@ class Batch:
             self.outputs.ctypes.data_as(ctypes.POINTER(ctypes.c_int8)),
         )
 
-    def fill(self, portions: Many[Portion]) -> dict[int, int]:
-        """Write the portions; return, by slot, the row whose logits a token is drawn from."""
+    def fill(self, portions: Many[Portion], lanes: Mapping[int, int]) -> dict[int, int]:
+        """Write the portions, each for its slot's lane; return, by slot, the row whose logits a
+        token is drawn from."""
         self.outputs[:] = 0
         rows: dict[int, int] = {}
         at = 0
         for portion in portions:
             start, end = portion.start, portion.start + portion.count
-            slot = portion.sequence.slot
-            if slot is None:
-                raise ValueError("a portion needs a slot")
+            slot = portion.slot
             upto = at + portion.count
             self.tokens[at:upto] = portion.sequence.known[start:end]
             self.positions[at:upto] = np.arange(start, end)
-            self.slots[at:upto] = slot
+            self.slots[at:upto] = lanes[slot]
             if portion.closes:
                 self.outputs[upto - 1] = 1
                 rows[slot] = upto - 1

@@ -17,11 +17,12 @@ MIB = 1 << 20
     ("told", "states"),
     [
         # llama.cpp's own words for SmolLM2: "KV buffer size = … MiB"
-        ({}, 720.0),
+        ({"kv_type": "bf16"}, 720.0),
+        ({}, 900.0),  # with two reading lanes
         ({"kv_type": "q8_0"}, 382.5),
-        ({"slots": 32, "context": 1024}, 720.0),
-        ({"slots": 1, "context": 8192}, 180.0),
-        ({"slots": 1, "context": 100_000}, 180.0),  # it was trained for 8,192
+        ({"slots": 32, "context": 1024}, 900.0),
+        ({"slots": 1, "context": 8192}, 360.0),
+        ({"slots": 1, "context": 100_000}, 360.0),  # it was trained for 8,192
     ],
 )
 def test_keys_and_values_are_counted_exactly(
@@ -35,16 +36,16 @@ def test_keys_and_values_are_counted_exactly(
     ("told", "buffer"),
     [
         # measured: "compute buffer size" and "output buffer size"
-        ({}, 19.0),
+        ({"kv_type": "bf16"}, 19.0),
         ({"flash_attention": "off"}, 87.9),
-        ({"slots": 1, "context": 8192, "batch": 2048}, 86.2),
+        ({"slots": 1, "context": 8192, "batch": 2048, "kv_type": "bf16"}, 86.2),
     ],
 )
 def test_what_computing_takes_is_estimated_within_a_fifth(
     told: dict[str, int | str], buffer: float, starter_model: Path
 ) -> None:
     header = read_header(starter_model)
-    idle = need(header, Settings(slots=1, context=256, batch=32))
+    idle = need(header, Settings(slots=1, context=256, batch=32, kv_type="bf16"))
     more = need(header, Settings(**told)).buffers - idle.buffers  # type: ignore[arg-type] # a table
     assert 0.8 * buffer < more / MIB + 2 < 1.2 * buffer
 
@@ -52,7 +53,7 @@ def test_what_computing_takes_is_estimated_within_a_fifth(
 def test_the_sentence_has_the_numbers() -> None:
     shape = Shape(vocabulary=1000, embedding=4096, heads=32, kv_heads=(8,) * 32, key_length=128)
     header = Header("llama", 131_072, None, None, 0, weights_bytes=4_700_000_000, shape=shape)
-    words = str(need(header, Settings(cache_mib=0)))
+    words = str(need(header, Settings(cache_mib=0, kv_type="f16")))
     assert words == (
         "7.0 GB (4.7 GB weights, 2.1 GB memory for 8 answers of 4,096 tokens, 0.2 GB to compute)"
     )

@@ -60,9 +60,25 @@ def test_writers_come_first_and_prompts_share_what_is_left() -> None:
     scheduler = Scheduler(slots=4, queue=9)
     scheduler.submit(sequence(0, 1))
     step(scheduler, 0)
-    for number, prompt in ((1, 100), (2, 5), (3, 100)):
+    for number, prompt in ((1, 300), (2, 5), (3, 300)):
         scheduler.submit(sequence(number, prompt))
-    assert shares(step(scheduler, 19)) == {0: 1, 2: 5, 1: 7, 3: 7}
+    assert shares(step(scheduler, 145)) == {0: 1, 2: 5, 1: 70, 3: 70}
+
+
+def test_long_prompts_take_turns_where_a_share_would_be_small() -> None:
+    scheduler = Scheduler(slots=4, queue=9)
+    for number, user in enumerate(["many", "many", "many", "one"]):
+        scheduler.submit(sequence(number, 300, user=user))
+    read = [next(iter(shares(step(scheduler, 100)))) for _ in range(6)]
+    assert read == [0, 3, 1, 3, 2, 3]  # as many turns to the one as to the three
+
+
+def test_who_is_more_urgent_reads_first() -> None:
+    scheduler = Scheduler(slots=4, queue=9)
+    scheduler.submit(sequence(0, 150, priority=5))
+    scheduler.submit(sequence(1, 150))
+    read = [shares(step(scheduler, 100)) for _ in range(3)]
+    assert read == [{1: 100}, {1: 50, 0: 50}, {1: 1, 0: 100}]
 
 
 def test_a_long_prompt_is_read_in_portions_that_follow_each_other() -> None:
