@@ -113,7 +113,8 @@ def claim(runner: UUID, *, limit: int) -> list[Generation]:
         cursor.execute(
             """
             UPDATE chat_generation SET
-                state = 'running', runner = %s, lease_until = statement_timestamp() + %s,
+                state = 'running', runner = %s,
+                lease_until = statement_timestamp() + make_interval(secs => %s),
                 attempt = attempt + 1, started_at = coalesce(started_at, statement_timestamp())
             WHERE id = ANY (ARRAY(
                 SELECT id FROM chat_generation
@@ -123,7 +124,7 @@ def claim(runner: UUID, *, limit: int) -> list[Generation]:
             ))
             RETURNING id
             """,
-            [runner, LEASE, limit],
+            [runner, LEASE.total_seconds(), limit],
         )
         ids = [row[0] for row in cursor.fetchall()]
     return list(

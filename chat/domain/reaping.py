@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from datetime import timedelta
 from typing import Final
+from uuid import UUID
 
 from django.conf import settings
 from django.db import transaction
@@ -57,7 +58,7 @@ def _waiting_too_long() -> QuerySet[Generation]:
     )
 
 
-def _end(pk: object, due: QuerySet[Generation], reason: str) -> bool:
+def _end(pk: UUID, due: QuerySet[Generation], reason: str) -> bool:
     """A step like any other: nothing happens where somebody came before."""
     with transaction.atomic():
         about = Message.objects.filter(generations=pk).select_for_update(no_key=True, of=("self",))

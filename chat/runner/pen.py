@@ -30,6 +30,8 @@ class Pen:
         self._desk = desk
         self._due = asyncio.Event()
         self._urgent = asyncio.Event()
+        self._breath = asyncio.Event()
+        self._ready = asyncio.Event()
 
     def grow(self, writing: Writing, text: str) -> None:
         """The engine said ``text``."""
@@ -44,27 +46,42 @@ class Pen:
             self._urgent.set()
         self._due.set()
 
+    async def breath(self) -> None:
+        """The moment before a tick, when everybody looks what their engine has said meanwhile: all
+        at once costs half of what a look a word does, and no word is stored later for it."""
+        self._due.set()
+        await self._breath.wait()
+
     def hurry(self) -> None:
         """Somebody waits for what is pending, or for an end."""
         self._due.set()
         self._urgent.set()
 
-    async def write(self) -> None:
-        """Serve until cancelled. Raises ``DatabaseError``; what was to be stored stays due."""
-        flushed_at = 0.0
+    async def breathe(self) -> None:
+        """Set the time until cancelled. It goes on while the database does not."""
+        struck_at = 0.0
         while True:
             await self._due.wait()
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(self._urgent.wait(), pace.TICK_S)
-            await asyncio.sleep(max(0.0, flushed_at + pace.LEAST_TICK_S - time.monotonic()))
+            await asyncio.sleep(struck_at + pace.LEAST_TICK_S - time.monotonic())
             self._due.clear()
             self._urgent.clear()
-            try:
-                await self.flush()
-            except DatabaseError:
-                self._due.set()
-                raise
-            flushed_at = time.monotonic()
+            struck_at = time.monotonic()
+            self._breath.set()
+            self._breath.clear()
+            await asyncio.sleep(pace.BREATH_S)
+            self._ready.set()
+
+    async def write(self) -> None:
+        """Store what is ready. Raises ``DatabaseError``; what was to be stored stays ready."""
+        await self._ready.wait()
+        self._ready.clear()
+        try:
+            await self.flush()
+        except DatabaseError:
+            self._ready.set()
+            raise
 
     async def flush(self) -> None:
         """Store all that is pending, then all that has ended; then tell of both."""

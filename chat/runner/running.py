@@ -38,10 +38,10 @@ class Runner:
     def __init__(self) -> None:
         self.id = uuid4()
         self._hands = Hands()
-        self._engines = Engines()
         self._claimed_at = 0.0
         self._desk, self._shelf = Desk("desk"), Desk("shelf")
         self._pen = Pen(self.id, self._hands, self._desk)
+        self._engines = Engines(self._pen.breath)
         self._line = Line(self._hands, self._desk)
         self._asking = Asking(self._engines, self._shelf, self._pen, self._line)
 
@@ -50,6 +50,7 @@ class Runner:
         loops = (
             self._listen,
             self._claim,
+            self._pen.breathe,
             self._pen.write,
             self._heartbeat,
             self._watch,
@@ -104,7 +105,7 @@ class Runner:
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(self._hands.claimable.wait(), pace.CLAIM_S)
         # Who asks alone is heard at once; of fifty who ask at once several are claimed together.
-        await asyncio.sleep(self._claimed_at + pace.LEAST_TICK_S - time.monotonic())
+        await asyncio.sleep(self._claimed_at + pace.LEAST_CLAIM_S - time.monotonic())
         self._claimed_at = time.monotonic()
         self._hands.claimable.clear()
         room = self._room()

@@ -214,11 +214,16 @@ async def send(
     return response
 
 
-async def next_chunk(response: httpx.Response, within_s: float) -> bytes | None:
-    """The next bytes of a reply, ``None`` at its end. Raises ``Broken`` when none come."""
+async def next_chunk(
+    response: httpx.Response, within_s: float, *, then_pause: bool = False
+) -> bytes | None:
+    """The next bytes of a reply, ``None`` at its end. Raises ``Broken`` when none come.
+
+    ``then_pause``: nothing more is taken from the line until the next call.
+    """
     wire: Wire = response.extensions[WIRE]
     try:
-        return await wire.read(within_s) or None
+        return await wire.read(within_s, then_pause=then_pause) or None
     except TimeoutError as error:
         raise Broken(f"The engine said nothing for {within_s:g} s.") from error
     except WireError as error:

@@ -6,7 +6,7 @@ Drives the stream. payload.py says what is sent, answer.py what frames mean, fau
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, get_args
 
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 __all__ = ["HOST_EXTRAS", "OpenAIEngine"]
 
+Breath = Callable[[], Awaitable[None]]
 _DRAIN_S = 0.5  # after [DONE] only the end of the reply is missing; with it the line can be reused
 
 
@@ -31,7 +32,8 @@ class OpenAIEngine:
     """An engine at ``base_url`` (``http(s)://host[/v1]`` or ``unix:///path``).
 
     ``extras`` names the fields beyond OpenAI's own that may be sent, out of ``HOST_EXTRAS``:
-    strict servers refuse a request with a field they do not know.
+    strict servers refuse a request with a field they do not know. ``breath`` is waited for before
+    each look at an answer that has begun, by whoever reads many and wants them all at once.
     """
 
     def __init__(
@@ -42,6 +44,7 @@ class OpenAIEngine:
         ca_file: str | None = None,
         timeouts: Timeouts = PATIENCE,
         extras: frozenset[str] = frozenset(),
+        breath: Breath | None = None,
     ) -> None:
         base_url = base_url.rstrip("/").removesuffix("/v1")
         self._client = line.open_client(
@@ -49,6 +52,7 @@ class OpenAIEngine:
         )
         self._timeouts = timeouts
         self._extras = extras
+        self._breath = breath
 
     async def stream(self, request: Request) -> AsyncGenerator[Event, None]:
         """See ``Engine.stream``. Closing the iterator closes the HTTP reply, which cancels."""
@@ -60,10 +64,14 @@ class OpenAIEngine:
         answer = Answer(self._tags(request))
         try:
             while not answer.over:
-                patience = self._timeouts
+                begun, patience = answer.begun, self._timeouts
+                if begun and self._breath is not None:
+                    await self._breath()
                 try:
                     chunk = await line.next_chunk(
-                        response, patience.between_s if answer.begun else patience.first_s
+                        response,
+                        patience.between_s if begun else patience.first_s,
+                        then_pause=begun and self._breath is not None,
                     )
                 except EngineError as error:
                     answer.fail(error)

@@ -44,6 +44,7 @@ class Wire(asyncio.Protocol):
         self._loop = asyncio.get_running_loop()
         self._transport: asyncio.Transport | None = None
         self._error: WireError | None = None
+        self._paused = False
         self._timer: asyncio.TimerHandle | None = None
         self._due_at = self._timer_at = 0.0
         self._begin()
@@ -63,6 +64,7 @@ class Wire(asyncio.Protocol):
     async def ask(self, request: bytes, within_s: float | None = None) -> Head:
         """Send ``request``; the head of its reply. Raises ``WireError`` and ``TimeoutError``."""
         self.reusable = False
+        self._pause(False)
         self._begin()
         if self._transport is None or self._error is not None:
             raise self._error or Broke("The connection is closed.")
@@ -71,21 +73,30 @@ class Wire(asyncio.Protocol):
             await self._news(within_s)
         return self._head
 
-    async def read(self, within_s: float | None = None) -> bytes:
-        """What has come of the body, at least a byte; none at its end.
+    async def read(self, within_s: float | None = None, *, then_pause: bool = False) -> bytes:
+        """What has come of the body, at least a byte; none at its end. ``then_pause``: until it is
+        read again, what comes waits where it costs nothing.
 
         Raises ``WireError``, and ``TimeoutError`` when nothing comes for so long.
         """
+        self._pause(False)
         while not self._body:
             if self._done:
                 return b""
             await self._news(within_s)
+        self._pause(then_pause)
         data = self._body[0] if len(self._body) == 1 else b"".join(self._body)
         self._body.clear()
-        if self._unread > BUFFER_LIMIT and self._transport is not None:
-            self._transport.resume_reading()
         self._unread = 0
         return data
+
+    def _pause(self, paused: bool) -> None:
+        if paused is not self._paused and self._transport is not None and self._error is None:
+            self._paused = paused
+            if paused:
+                self._transport.pause_reading()
+            else:
+                self._transport.resume_reading()
 
     def close(self) -> None:
         """Hang up. Whoever waits for something hears of it."""
@@ -169,6 +180,11 @@ class Wire(asyncio.Protocol):
 
     # What the parser calls
 
+    def on_message_begin(self) -> None:
+        """A reply begins; after ours there is none to come."""
+        if self._done:
+            self._fail(Malformed("The engine sent more than its reply."))
+
     def on_header(self, name: bytes, value: bytes) -> None:
         """A header, or a trailer."""
         self._size += len(name) + len(value)
@@ -179,22 +195,24 @@ class Wire(asyncio.Protocol):
     def on_headers_complete(self) -> None:
         """The head is here. One of the hundreds only announces another."""
         status = self._parser.get_status_code()
-        if status >= 200:
+        if status >= 200 and not self._done:
             self._head = Head(status, self._headers)
             self._wake()
         self._headers = []
 
     def on_body(self, data: bytes) -> None:
         """A piece of the body."""
-        before, self._unread = self._unread, self._unread + len(data)
+        if self._done:
+            return
+        self._unread += len(data)
         self._body.append(data)
-        if before <= BUFFER_LIMIT < self._unread and self._transport is not None:
-            self._transport.pause_reading()
+        if self._unread > BUFFER_LIMIT:
+            self._pause(True)
         self._wake()
 
     def on_message_complete(self) -> None:
         """The reply is whole."""
-        if self._head is not None:
+        if self._head is not None and not self._done:
             self._done = True
             self.reusable = self._parser.should_keep_alive()
             self._wake()
