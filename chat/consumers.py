@@ -132,7 +132,7 @@ class PageConsumer(AsyncWebsocketConsumer):
             self._start(self._send_title(item["conversation"]))
         elif item["kind"] != "ended":
             # An answer that began elsewhere (another tab, a retry) is followed here too.
-            self._follow(item["answer"])
+            self._follow(item["answer"], run=item["generation"] if item["kind"] == "asked" else "")
 
     def sign_out(self) -> None:
         """The session ended."""
@@ -151,9 +151,9 @@ class PageConsumer(AsyncWebsocketConsumer):
         self._tasks.append(task)
         task.add_done_callback(self._tasks.remove)
 
-    def _follow(self, answer_id: str) -> None:
+    def _follow(self, answer_id: str, *, run: str = "") -> None:
         if self._hub is not None and answer_id not in self._following:
-            answer = self._hub.follow(answer_id, self._wake.set)
+            answer = self._hub.follow(answer_id, self._wake.set, run=run)
             self._following[answer_id] = Seen(answer)
 
     # Frames out

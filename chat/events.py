@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Sequence
+from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -17,6 +19,7 @@ from django.db import transaction
 log = logging.getLogger(__name__)
 
 GROUP = "web"
+loop: ContextVar[asyncio.AbstractEventLoop | None] = ContextVar("loop", default=None)
 # One that hangs is waited for no longer: the client's own patience is minutes, and whoever tells
 # must not stop writing meanwhile.
 RING_S: Final = 0.3
@@ -36,11 +39,21 @@ class Grew:
 
 @dataclass(frozen=True, slots=True)
 class Changed:
-    """An answer entered another state, or a new one is awaited."""
+    """An answer entered another state."""
 
     conversation: str
     answer: str
     kind: str = "changed"
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A new answer is awaited, which nobody has read a word of."""
+
+    conversation: str
+    answer: str
+    generation: str
+    kind: str = "asked"
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +98,7 @@ class SessionsEnded:
     kind: str = "sessions_ended"
 
 
-News = Grew | Changed | Waits | Ended | Titled | SessionsEnded
+News = Grew | Changed | Asked | Waits | Ended | Titled | SessionsEnded
 
 
 async def tell(*news: News) -> None:
@@ -109,8 +122,17 @@ def _wire(item: News) -> dict[str, Any]:
 
 
 def tell_on_commit(*news: News) -> None:
-    """Ring once the rows can be read; for synchronous code."""
-    transaction.on_commit(lambda: async_to_sync(tell)(*news))
+    """Ring once the rows can be read; for synchronous code. Where a loop is at hand, it rings, and
+    nobody waits for it."""
+    transaction.on_commit(lambda: _tell(news))
+
+
+def _tell(news: Sequence[News]) -> None:
+    ringing = loop.get()
+    if ringing is not None and ringing.is_running():
+        asyncio.run_coroutine_threadsafe(tell(*news), ringing)
+    else:
+        async_to_sync(tell)(*news)
 
 
 def on_sessions_ended(

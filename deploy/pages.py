@@ -6,19 +6,29 @@ middleware; fifty people who send at once then wait for each other's threads.
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Final
 
 from asgiref.sync import sync_to_async
+from django.core import signals
+from django.core.exceptions import RequestAborted
 from django.core.handlers.asgi import ASGIHandler
 from django.core.handlers.base import BaseHandler
-from django.db import close_old_connections
 from django.http import HttpRequest
 from django.http.response import HttpResponseBase
+from django.urls import set_script_prefix
 
-# The pool of connections (KONAK_DATABASE_POOL) lets a few at a time do their work. The rest wait
-# for one, and while the database is away all of them do, for its five seconds.
-THREADS: Final = 40
+from chat import events
+
+# So many at a time take turns at the one interpreter; more would only take its time with turning.
+AT_ONCE: Final = 4
+# Whoever has not had a turn by then goes ahead: those before may all be waiting for a database that
+# is away, and nobody shall wait for their waiting.
+PATIENCE_S: Final = 1.0
+THREADS: Final = 64
 
 
 class Pages(ASGIHandler):
@@ -28,20 +38,50 @@ class Pages(ASGIHandler):
         BaseHandler.__init__(self)
         self.load_middleware(is_async=False)
         self._threads = ThreadPoolExecutor(THREADS, thread_name_prefix="page")
+        self._turns = asyncio.Semaphore(AT_ONCE)
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         """One request."""
         if scope["type"] != "http":
             raise ValueError("There are only pages here.")
-        await self.handle(scope, receive, send)
+        try:
+            body = await self.read_body(receive)
+        except RequestAborted:
+            return
+        set_script_prefix(scope.get("root_path", ""))
+        events.loop.set(asyncio.get_running_loop())
+        try:
+            request, response = self.create_request(scope, body)
+            if request is not None:
+                async with self._turn():
+                    response = await self._in_thread(self._respond, request)
+            await self.send_response(response, send)
+            if response.streaming:
+                await self._in_thread(response.close)
+        finally:
+            body.close()
 
-    async def get_response_async(self, request: HttpRequest) -> HttpResponseBase:
-        """The response, made in one of the threads."""
-        respond = sync_to_async(self._respond, thread_sensitive=False, executor=self._threads)
-        return await respond(request)
+    async def _in_thread(self, act: Callable[..., Any], *arguments: Any) -> Any:
+        run = sync_to_async(act, thread_sensitive=False, executor=self._threads)
+        return await run(*arguments)
+
+    @contextlib.asynccontextmanager
+    async def _turn(self) -> AsyncIterator[None]:
+        try:
+            await asyncio.wait_for(self._turns.acquire(), PATIENCE_S)
+        except TimeoutError:
+            yield
+            return
+        try:
+            yield
+        finally:
+            self._turns.release()
 
     def _respond(self, request: HttpRequest) -> HttpResponseBase:
-        try:
-            return self.get_response(request)
-        finally:
-            close_old_connections()  # this thread's line goes back to the pool
+        """The whole of a request that Django's own handler spreads over several threads."""
+        signals.request_started.send(sender=self.__class__, scope=request.scope)
+        response = self.get_response(request)
+        response._handler_class = self.__class__
+        if not response.streaming:
+            response.close()  # this thread's line goes back to the pool
+        return response

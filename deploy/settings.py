@@ -102,6 +102,9 @@ DATABASES["default"]["OPTIONS"] = {
         "max_size": env.integer("KONAK_DATABASE_POOL", 8, at_least=2),
         "timeout": 5,
     },
+    # What is asked again and again is planned once a connection.
+    "server_side_binding": True,
+    "prepare_threshold": 3,
     "connect_timeout": 5,
     "application_name": "konak",
 }

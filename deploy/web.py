@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import argparse
-import gc
 import socket
 import sys
 
 import uvicorn
+
+from deploy import memory
 
 # A page that takes nothing any more is dropped by the kernel; its buffers go with it.
 STUCK_MS = 30_000
@@ -17,11 +18,9 @@ SEND_BUFFER = 128 * 1024  # of a socket, in the kernel: some 300 frames
 
 class _Server(uvicorn.Server):
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """Everything is loaded by now and stays: looked through again and again it costs time,
-        in the middle of somebody's answer."""
+        """The application is loaded by now."""
         await super().startup(sockets)
-        gc.collect()
-        gc.freeze()
+        memory.settle()
 
 
 def main() -> None:

@@ -67,6 +67,12 @@ class Page:
     ) -> None:
         await self.leave()
 
+    def accept(self, answer: Message) -> None:
+        """The page has the empty answer, as the reply to its post brings it."""
+        name = f"m-{answer.pk}"
+        self._articles[name] = "queued"
+        self._counts[name], self._blocks[name], self._open[name] = "0", "", ""
+
     async def leave(self) -> None:
         """Close the page."""
         await self._socket.send_input({"type": "websocket.disconnect", "code": 1001})

@@ -24,10 +24,7 @@ def conversations_of(user: Person) -> QuerySet[Conversation]:
 def conversation_for(user: Person, conversation_id: UUID) -> Conversation:
     """The conversation, if this person may see it. Raises ``Http404``."""
     found = (
-        conversations_of(user)
-        .select_related("language_model", "owner")
-        .filter(pk=conversation_id)
-        .first()
+        conversations_of(user).select_related("language_model").filter(pk=conversation_id).first()
     )
     if found is None:
         raise Http404

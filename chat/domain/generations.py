@@ -65,11 +65,18 @@ def _ring(word: str) -> None:
         cursor.execute("SELECT pg_notify(%s, %s)", [CHANNEL, word])
 
 
-def enqueue(answer: Message) -> Generation:
-    """A new run of ``answer``, for any runner to claim. Part of the caller's transaction."""
+def enqueue(answer: Message, *, is_new: bool = False) -> Generation:
+    """A new run of ``answer``, for any runner to claim. Part of the caller's transaction.
+
+    ``is_new``: the answer itself was made a moment ago, by the same transaction.
+    """
     generation = Generation.objects.create(message=answer, created_at=timezone.now())
     _ring("queued")
-    tell_changed(answer)
+    if is_new:
+        about = str(answer.conversation_id), str(answer.pk), str(generation.pk)
+        events.tell_on_commit(events.Asked(*about))
+    else:
+        tell_changed(answer)
     return generation
 
 

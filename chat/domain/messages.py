@@ -135,7 +135,7 @@ def _write(
     )
     Message.objects.bulk_create([question, answer])
     conversations.touch(conversation, at=now)
-    generation = generations.enqueue(answer)
+    generation = generations.enqueue(answer, is_new=True)
     return Asked(conversation, question, answer, generations.ahead_of(generation))
 
 

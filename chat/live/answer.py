@@ -25,10 +25,13 @@ _WHOLE = (Generation.State.DONE, Generation.State.STOPPED)
 class Answer:
     """``version`` grows with every change, ``shape`` with those that are more than growth.
 
-    ``held`` are growths heard while the answer was being read; ``None`` when nobody reads it.
+    ``run`` is the generation that writes. One that has just begun is known by that alone, and its
+    ``reading`` comes later. ``held`` are news heard while the answer was being read; ``None`` when
+    nobody reads it.
     """
 
     id: str
+    run: str = ""
     reading: answers.Reading | None = None
     text: Live = field(default_factory=Live)
     seq: int = 0
@@ -59,15 +62,31 @@ class Answer:
         """Whether there is anything to read yet."""
         return bool(self.text.blocks or self.open)
 
+    @property
+    def is_gone(self) -> bool:
+        """Whether there is no such answer."""
+        return self.reading is None and not self.run
+
+    def begin(self, run: str) -> None:
+        """It was asked for this moment: there is nothing to read yet."""
+        self.run = run
+        self._changed()
+
     def take(self, reading: answers.Reading | None, text: Live) -> None:
         """Start over from what the database holds; ``None`` when the answer is gone."""
         self.text = text
         self.reading = replace(reading, live=text) if reading else None
+        self.run = _run(reading)
         self.seq = reading.seq if reading else 0
         self._pieces = [reading.text] if reading else []
         self.wait = None if text.blocks or text.open else self.wait
         self.shape += 1
         self._changed()
+
+    def adopt(self, reading: answers.Reading | None) -> None:
+        """What the database holds of it is not more than what is known here."""
+        if self.reading is None and reading is not None:
+            self.reading = replace(reading, live=self.text)
 
     def grow(self, item: dict[str, Any]) -> bool:
         """Add a chunk; ``False`` when one before it is missing, or it is of another run."""
@@ -117,12 +136,12 @@ class Answer:
 
     def is_behind(self, reading: answers.Reading | None) -> bool:
         """Whether ``reading`` tells something new. One that was begun earlier may not."""
-        seq = reading.seq if reading else 0
-        return self.version == 0 or _stands(reading) != _stands(self.reading) or seq > self.seq
+        if self.version == 0 or reading is None or _run(reading) != self.run:
+            return True
+        return reading.is_active != self.is_active or reading.seq > self.seq
 
     def _is_of_our_run(self, item: dict[str, Any]) -> bool:
-        generation = self.reading.generation if self.reading else None
-        return generation is not None and str(generation.pk) == item["generation"]
+        return bool(self.run) and self.run == item["generation"]
 
     def _changed(self) -> None:
         self.heard_at = time.monotonic()
@@ -131,8 +150,5 @@ class Answer:
             wake()
 
 
-def _stands(reading: answers.Reading | None) -> tuple[object, ...]:
-    """Which run it is and how that stands. That it was claimed is nothing a reader sees."""
-    if reading is None or reading.generation is None:
-        return ()
-    return reading.generation.pk, "active" if reading.is_active else reading.generation.state
+def _run(reading: answers.Reading | None) -> str:
+    return str(reading.generation.pk) if reading and reading.generation else ""

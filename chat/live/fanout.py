@@ -81,13 +81,15 @@ class Hub:
     def _keys(reader: Reader) -> list[str]:
         return [key for key in (reader.user_id, reader.conversation_id) if key]
 
-    def follow(self, answer_id: str, wake: Callable[[], None]) -> Answer:
+    def follow(self, answer_id: str, wake: Callable[[], None], *, run: str = "") -> Answer:
         """Join first, read then: nothing can fall between the two. ``wake`` is called when there is
-        something to see, at once or later."""
+        something to see, at once or later. An answer that begins with ``run`` is not read yet."""
         answer = self.answers.setdefault(answer_id, Answer(answer_id))
         answer.readers.add(wake)
         if answer.version:
             wake()
+        elif run and answer.held is None:
+            answer.begin(run)
         elif answer.held is None:
             self._want(answer)
         return answer
@@ -156,6 +158,7 @@ class Hub:
         answer.heard_at = time.monotonic()
         if answer.is_behind(reading):
             answer.take(reading, text or Live())
+        answer.adopt(reading)
         for item in held:
             if answer.held is not None:
                 answer.held.append(item)
@@ -176,7 +179,8 @@ class Hub:
             # Half the time: what was read a moment after the last look is due at this one.
             silent = time.monotonic() - SILENCE_S / 2
             for answer in list(self.answers.values()):
-                if answer.is_active and answer.held is None and answer.heard_at < silent:
+                due = answer.reading is None or answer.heard_at < silent
+                if due and answer.is_active and answer.held is None:
                     self._want(answer)
 
     async def _watch_sessions(self) -> None:
@@ -210,7 +214,7 @@ def _apply(answer: Answer, item: dict[str, Any]) -> bool:
     if kind == "waits":
         answer.stand(item["ahead"], item["seconds"])
         return True
-    return kind == "begun"
+    return kind == "begun" or (kind == "asked" and answer.run == item["generation"])
 
 
 def _is_cancelled() -> bool:

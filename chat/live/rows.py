@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 
 from django.utils import timezone
 
 from accounts.models import Session
 from chat.domain import answers
-from chat.markdown import Live
+from chat.markdown import Live, render
 from chat.models import Generation, Message
 
 Taken = dict[str, tuple[answers.Reading, Live]]
@@ -20,7 +21,9 @@ def take(answer_ids: Iterable[str]) -> Taken:
     taken: Taken = {}
     for reading in answers.read(messages.filter(pk__in=list(answer_ids))):
         live = Live()
-        if reading.text:
+        if not reading.is_active:
+            reading = replace(reading, html=render(reading.text))
+        elif reading.text:
             live.feed(reading.text)
         taken[str(reading.message.pk)] = reading, live
     return taken

@@ -23,6 +23,7 @@ class Seen:
     open: str = ""
     has_text: bool = False
     wait: Wait | None = None
+    is_greeted: bool = False
     is_over: bool = False
 
     def next_frame(self, language: str) -> str:
@@ -31,35 +32,37 @@ class Seen:
         if answer.version == self.version:
             return ""
         self.version = answer.version
-        reading = answer.reading
-        if reading is None or reading.generation is None:
+        if answer.is_gone:
             self.is_over = True
             return ""
-        if answer.shape != self.shape:
-            frame = self._article(reading, language)
+        if answer.shape != self.shape and answer.reading is not None:
+            frame = self._article(answer.reading, language)
         elif answer.has_text:
             first = not self.has_text
             frame = answer.growth(self.blocks, self.open, first=first)
             self.open, self.has_text = answer.open, True
+        elif not self.is_greeted:
+            active = {"message": {"pk": answer.id}}
+            frame = self._render("chat/_begun_frame.html", language, oob=True, active=active)
         elif answer.wait != self.wait:
-            frame = self._render("chat/_wait.html", language, message=reading.message, oob=True)
-            self.wait = answer.wait
+            frame = self._render("chat/_wait.html", language, oob=True)
         else:
             return ""
+        self.is_greeted, self.wait = True, answer.wait
         self.blocks = len(answer.text.blocks)
         return frame
 
     def _article(self, reading: Reading, language: str) -> str:
         """All of it. The next frame brings the open block whole: a page has it as elements now."""
         self.shape, self.open = self.answer.shape, ""
-        self.has_text, self.wait = self.answer.has_text, self.answer.wait
+        self.has_text = self.answer.has_text
         self.is_over = not reading.is_active
         active = None if self.is_over else reading
         return self._render("chat/_answer_frame.html", language, reading=reading, active=active)
 
     def _render(self, template: str, language: str, **context: Any) -> str:
         place, seconds = self.answer.wait or (0, None)
+        message = {"pk": self.answer.id}
+        about = {"message": message, "place": place, "seconds": seconds, "frame": True}
         with translation.override(language):
-            return render_to_string(
-                template, {**context, "frame": True, "place": place, "seconds": seconds}
-            )
+            return render_to_string(template, {**about, **context})

@@ -88,8 +88,8 @@ async def test_an_answer_ends_up_whole_and_every_step_was_told(
     assert [item["seq"] for item in growths] == list(range(1, len(growths) + 1))
     assert "".join(item["text"] for item in growths) == "".join(WORDS)
     assert 1 < len(growths) < len(WORDS)
-    assert [item["kind"] for item in bell if item["kind"] != "grew"] == ["changed", "ended"]
-    assert (bell[0]["kind"], bell[-1]["kind"]) == ("changed", "ended")
+    assert [item["kind"] for item in bell if item["kind"] != "grew"] == ["asked", "ended"]
+    assert (bell[0]["kind"], bell[-1]["kind"]) == ("asked", "ended")
     assert (bell[-1]["seq"], bell[-1]["state"]) == (len(growths), State.DONE)
 
 

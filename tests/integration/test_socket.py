@@ -13,7 +13,7 @@ from chat.models import Generation
 from tests import factories
 from tests.people import People
 from tests.readers import Page
-from tests.scripts import in_database
+from tests.scripts import in_database, until
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -146,11 +146,37 @@ async def test_an_answer_that_begins_while_the_page_is_open(people: People) -> N
         asked = await in_database(factories.asked)(
             people.alice, "And then?", conversation=first.conversation
         )
-        await page.see(asked.answer, state="queued")
+        begun = await page.frame() or ""
+        assert f'id="m-{asked.answer.pk}-wait"' in begun  # a page that lacks it asks for the rest
+        assert 'id="stop"' in begun
+        page.accept(asked.answer)
         answer = await Answer(asked).begin()
         await answer.write("Then.")
+        assert "Then." in await page.see(asked.answer, text="Then.")
         await answer.end()
         assert "Then." in await page.see(asked.answer, state="done")
+
+
+async def test_an_answer_that_has_just_begun_is_known_in_full_a_moment_later(
+    people: People,
+) -> None:
+    first = await in_database(factories.answered)(people.alice)
+    async with Page(people.alice, first.conversation) as page:
+        asked = await in_database(factories.asked)(
+            people.alice, "And then?", conversation=first.conversation
+        )
+        await page.frame()
+        known = hub().answers[str(asked.answer.pk)]
+        assert known.reading is None
+        answer = await Answer(asked).begin()
+        await answer.write("Then ")
+        await until(lambda: known.reading)
+        page.accept(asked.answer)
+        assert "Then" in await page.see(asked.answer, text="Then")
+        await answer.write("more.")
+        assert "Then more." in await page.see(asked.answer, text="more")
+        assert known.seq == 2
+        assert await page.quiet()
 
 
 async def test_stop_retry_and_failure_are_shown(people: People, asked: Asked) -> None:
