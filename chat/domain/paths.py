@@ -9,7 +9,7 @@ from chat.domain import answers, tree
 from chat.domain.answers import Reading
 from chat.models import Conversation, Message
 
-SIZE: Final = 40
+SIZE: Final = 30
 # What stands above a message that somebody came for, so that it is seen in its place.
 CONTEXT: Final = 6
 

@@ -48,7 +48,8 @@ def retry(request: PageRequest, message_id: UUID) -> HttpResponse:
 def regenerate(request: PageRequest, message_id: UUID) -> HttpResponse:
     """Another answer to the same question; the form lets the person choose who writes it."""
     found = access.answer_for(request.user, message_id)
-    form = LanguageModelForm(request.POST or None, user=request.user)
+    data = request.POST if request.method == "POST" else None
+    form = LanguageModelForm(data, user=request.user)
     if form.is_valid():
         written = rewriting.regenerate(
             found,

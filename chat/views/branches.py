@@ -22,7 +22,7 @@ from chat.views import pages, replies
 def edit(request: PageRequest, message_id: UUID) -> HttpResponse:
     """The question in a field; what is sent becomes another version beside it."""
     found = access.question_for(request.user, message_id)
-    form = MessageForm(request.POST or None)
+    form = MessageForm(request.POST if request.method == "POST" else None)
     if form.is_valid():
         asked = messages.edit(found, **form.cleaned_data, actor=request.user)
         return replies.branch(request, asked.question)
@@ -46,13 +46,12 @@ def delete(request: PageRequest, message_id: UUID) -> HttpResponse:
     found = access.message_for(request.user, message_id)
     branch = branches.of(found)
     if branch.is_all:
-        whole = reverse("chat:delete", args=[found.conversation_id])
-        return HttpResponseClientRedirect(whole) if request.htmx else redirect(whole)
+        return _elsewhere(request, reverse("chat:delete", args=[found.conversation_id]))
     if request.method == "GET":
         return replies.in_place(request, found, "chat/_delete.html", branch=branch)
     shown = branches.delete(found, actor=request.user)
     if shown is None:
-        return redirect("chat:new")
+        return _elsewhere(request, reverse("chat:new"))
     follows = shown.pk != branch.top.parent_id
     return replies.branch(request, shown) if follows else replies.ended(request, shown)
 
@@ -67,3 +66,7 @@ def fork(request: PageRequest, message_id: UUID) -> HttpResponse:
         return replies.refused(request, form.problem, context, status=422)
     made = forks.fork(found, conversation_id=form.cleaned_data["message_id"], actor=request.user)
     return redirect("chat:conversation", conversation_id=made.pk)
+
+
+def _elsewhere(request: PageRequest, address: str) -> HttpResponse:
+    return HttpResponseClientRedirect(address) if request.htmx else redirect(address)
