@@ -64,6 +64,15 @@ async def idle() -> float:
     return share
 
 
+def reference_loop_ms() -> float:
+    """Processor time of a loop that is always the same: how fast the machine is just now, for
+    whoever compares two runs on a machine that is not always equally fast."""
+    before, total = time.process_time(), 0
+    for number in range(1_000_000):
+        total += number & 7
+    return 1000 * (time.process_time() - before)
+
+
 def own_cpu() -> float:
     """Seconds of processor time that this process has used, without those it started."""
     return time.process_time()

@@ -1,0 +1,85 @@
+"""Pages through the web process's own handler: whole, in turn, and never stuck behind others."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+
+import httpx
+import pytest
+from django.templatetags.static import static
+
+from chat.models import Generation
+from deploy import pages
+from tests import factories
+from tests.people import People, session_of
+from tests.scripts import in_database
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest.fixture
+async def web() -> AsyncIterator[httpx.AsyncClient]:
+    """A browser that asks the application itself."""
+    from deploy.asgi import application
+
+    transport = httpx.ASGITransport(application)
+    async with httpx.AsyncClient(transport=transport, base_url="http://testserver") as client:
+        yield client
+
+
+async def signed_in(web: httpx.AsyncClient, people: People) -> dict[str, str]:
+    """Alice's cookies and the header that proves where a form comes from."""
+    session = await in_database(session_of)(people.alice)
+    web.cookies.set("sessionid", session.session_key)
+    web.cookies.set("csrftoken", "b" * 32)
+    return {"X-CSRFToken": "b" * 32, "HX-Request": "true"}
+
+
+async def test_a_page_a_refusal_and_a_file(web: httpx.AsyncClient, people: People) -> None:
+    refused = await web.get("/")
+    assert (refused.status_code, refused.headers["location"]) == (302, "/accounts/sign-in/?next=/")
+    await signed_in(web, people)
+    page = await web.get("/")
+    assert page.status_code == 200
+    assert "What would you like to know, Alice?" in page.text
+    file = await web.get(static("chat/chat.js"))
+    assert (file.status_code, file.headers["content-type"][:15]) == (200, "text/javascript")
+    assert "htmx.defineExtension" in file.text
+    assert (await web.get("/no/such/page/")).status_code == 404
+
+
+async def test_fifty_posts_at_once_are_fifty_questions(
+    web: httpx.AsyncClient, people: People
+) -> None:
+    await in_database(factories.language_model)()
+    headers = await signed_in(web, people)
+
+    async def ask(number: int) -> httpx.Response:
+        form = {"text": f"Question {number}", "message_id": f"{number:032x}"}
+        return await web.post("/conversations/", data=form, headers=headers)
+
+    replies = await asyncio.gather(*(ask(number) for number in range(50)))
+    assert {reply.status_code for reply in replies} == {200}
+    assert len({reply.headers["hx-redirect"] for reply in replies}) == 50
+    assert await in_database(Generation.objects.count)() == 50
+
+
+async def test_a_post_without_its_proof_is_refused(web: httpx.AsyncClient, people: People) -> None:
+    headers = await signed_in(web, people)
+    headers["X-CSRFToken"] = "c" * 32
+    form = {"text": "Hello", "message_id": f"{1:032x}"}
+    assert (await web.post("/conversations/", data=form, headers=headers)).status_code == 403
+    assert not await in_database(Generation.objects.exists)()
+
+
+async def test_nobody_waits_for_ever_for_a_turn(
+    web: httpx.AsyncClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from deploy.asgi import pages as handler
+
+    monkeypatch.setattr(pages, "PATIENCE_S", 0.05)
+    async with handler._turns, handler._turns, handler._turns, handler._turns:
+        assert handler._turns.locked()
+        assert (await web.get("/healthz")).status_code == 200
+    assert not handler._turns.locked()
