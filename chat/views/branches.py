@@ -65,7 +65,7 @@ def fork(request: PageRequest, message_id: UUID) -> HttpResponse:
         context = pages.conversation_context(request, found.conversation)
         return replies.refused(request, form.problem, context, status=422)
     made = forks.fork(found, conversation_id=form.cleaned_data["message_id"], actor=request.user)
-    return redirect("chat:conversation", conversation_id=made.pk)
+    return _elsewhere(request, reverse("chat:conversation", args=[made.pk]))
 
 
 def _elsewhere(request: PageRequest, address: str) -> HttpResponse:
