@@ -55,11 +55,12 @@ def lock(conversation_id: UUID) -> Conversation:
 
     Raises ``Http404`` when the conversation is gone.
     """
-    rows = Conversation.objects.select_for_update(of=("self",)).select_related("language_model")
-    found = rows.filter(pk=conversation_id).first()
-    if found is None:
-        raise Http404
-    return found
+    rows = Conversation.objects.raw(
+        "SELECT * FROM chat_conversation WHERE id = %s FOR UPDATE", [conversation_id]
+    )
+    for found in rows:
+        return found
+    raise Http404
 
 
 def touch(conversation: Conversation, *, at: datetime) -> None:

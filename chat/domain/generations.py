@@ -88,9 +88,12 @@ def tell_changed(answer: Message) -> None:
 
 def ahead_of(generation: Generation) -> int:
     """How many runs wait in front of this one."""
-    return Generation.objects.filter(
-        state=Generation.State.QUEUED, created_at__lt=generation.created_at
-    ).count()
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT count(*) FROM chat_generation WHERE state = 'queued' AND created_at < %s",
+            [generation.created_at],
+        )
+        return int(cursor.fetchone()[0])
 
 
 def hold(messages: QuerySet[Message]) -> None:

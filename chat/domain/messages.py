@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import timedelta
+from typing import Any
 from uuid import UUID
 
 from django.db import IntegrityError, transaction
@@ -12,8 +13,20 @@ from django.utils import timezone
 
 from accounts.domain import audit
 from accounts.models import User
-from chat.domain import conversations, generations, titles, tree
-from chat.models import Conversation, Generation, LanguageModel, Message
+from chat.domain import conversations, generations, titles
+from chat.models import Conversation, LanguageModel, Message
+
+# Written out, as all that fifty people who send at once ask for: putting it together takes longer.
+_LAST = """
+    SELECT m.*, EXISTS (
+        SELECT 1 FROM chat_generation g
+        WHERE g.message_id = m.id AND g.state IN ('queued', 'running')
+    ) AS is_active
+    FROM chat_message m
+    WHERE m.conversation_id = %(conversation)s
+      AND (%(parent)s::uuid IS NULL OR m.id = %(parent)s::uuid)
+    ORDER BY m.created_at DESC, m.id DESC LIMIT 1
+"""
 
 
 class StillWriting(Exception):
@@ -53,7 +66,7 @@ def ask(
     try:
         with transaction.atomic():
             if conversation is not None:
-                conversation = conversations.lock(conversation.pk)
+                conversation = _locked(conversation)
             repeated = _already_asked(user, message_id)
             if repeated is not None:
                 return repeated
@@ -90,6 +103,14 @@ def edit(question: Message, text: str, *, message_id: UUID, actor: User) -> Aske
         return asked
 
 
+def _locked(conversation: Conversation) -> Conversation:
+    """As it is now, with the model that is known already."""
+    now = conversations.lock(conversation.pk)
+    if now.language_model_id == conversation.language_model_id:
+        now.language_model = conversation.language_model
+    return now
+
+
 def _begin(user: User, text: str, language_model: LanguageModel | None) -> Conversation:
     if language_model is None:
         raise ValueError("a new conversation needs a model")
@@ -103,15 +124,14 @@ def _begin(user: User, text: str, language_model: LanguageModel | None) -> Conve
 
 def _before(conversation: Conversation, parent: UUID | None) -> Message | None:
     """The message that the question comes after."""
-    if parent is None:
-        found = tree.leaf(conversation)
-    else:
-        found = conversation.messages.filter(pk=parent).first()
-        if found is None:
-            raise Deleted
-    if found and found.generations.filter(state__in=Generation.ACTIVE).exists():
+    where = {"conversation": conversation.pk, "parent": parent}
+    found: Any = next(iter(Message.objects.raw(_LAST, where)), None)
+    if found is None and parent is not None:
+        raise Deleted
+    if found and found.is_active:
         raise StillWriting
-    return found
+    last: Message | None = found
+    return last
 
 
 def _write(
@@ -140,7 +160,9 @@ def _write(
 
 
 def _already_asked(user: User, message_id: UUID) -> Asked | None:
-    question = Message.objects.select_related("conversation").filter(pk=message_id).first()
+    question = next(
+        iter(Message.objects.raw("SELECT * FROM chat_message WHERE id = %s", [message_id])), None
+    )
     if question is None:
         return None
     answer = question.children.order_by("created_at").first()

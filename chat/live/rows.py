@@ -17,7 +17,7 @@ Taken = dict[str, tuple[answers.Reading, Live]]
 
 def take(answer_ids: Iterable[str]) -> Taken:
     """Answers as they stand, their texts rendered. One that is gone is missing."""
-    messages = Message.objects.select_related("language_model", "conversation__language_model")
+    messages = Message.objects.select_related("language_model")
     taken: Taken = {}
     for reading in answers.read(messages.filter(pk__in=list(answer_ids))):
         live = Live()

@@ -19,11 +19,15 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 
 @pytest.fixture
-async def web() -> AsyncIterator[httpx.AsyncClient]:
-    """A browser that asks the application itself."""
-    from deploy.asgi import application
+def handler(people: People) -> pages.Pages:
+    """The handler, of this test's loop."""
+    return pages.Pages()
 
-    transport = httpx.ASGITransport(application)
+
+@pytest.fixture
+async def web(handler: pages.Pages) -> AsyncIterator[httpx.AsyncClient]:
+    """A browser that asks it."""
+    transport = httpx.ASGITransport(handler)
     async with httpx.AsyncClient(transport=transport, base_url="http://testserver") as client:
         yield client
 
@@ -38,7 +42,10 @@ async def signed_in(web: httpx.AsyncClient, people: People) -> dict[str, str]:
 
 async def test_a_page_a_refusal_and_a_file(web: httpx.AsyncClient, people: People) -> None:
     refused = await web.get("/")
-    assert (refused.status_code, refused.headers["location"]) == (302, "/accounts/sign-in/?next=/")
+    assert (refused.status_code, refused.headers["location"]) == (
+        302,
+        "/accounts/sign-in/?next=%2F",
+    )
     await signed_in(web, people)
     page = await web.get("/")
     assert page.status_code == 200
@@ -74,10 +81,8 @@ async def test_a_post_without_its_proof_is_refused(web: httpx.AsyncClient, peopl
 
 
 async def test_nobody_waits_for_ever_for_a_turn(
-    web: httpx.AsyncClient, monkeypatch: pytest.MonkeyPatch
+    web: httpx.AsyncClient, handler: pages.Pages, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from deploy.asgi import pages as handler
-
     monkeypatch.setattr(pages, "PATIENCE_S", 0.05)
     async with handler._turns, handler._turns, handler._turns, handler._turns:
         assert handler._turns.locked()
