@@ -152,3 +152,5 @@ async def test_what_is_counted_is_what_was_told(http: httpx.AsyncClient) -> None
     assert grown["vllm:e2e_request_latency_seconds_count"] == len(told)
     assert grown["konak:step_seconds_count"] == grown["konak:batch_fill_count"] >= 7 + 9
     assert after["konak:worker_deaths_total"] == 0
+    assert after["vllm:num_requests_running"] == 0  # nobody is left
+    assert after["vllm:kv_cache_usage_perc"] == 0
