@@ -8,7 +8,7 @@ from itertools import islice
 
 from markdown_it.token import Token
 
-from chat.markdown.growing import STARTS
+from chat.markdown.shapes import STARTS
 
 _LETTER = re.compile(r" *[^\W\d_]")
 _BLANK_END = re.compile(r"\n[ \t]*\n\Z")

@@ -15,10 +15,10 @@ from markdown_it.token import Token
 from markdown_it.utils import EnvType
 
 from chat.markdown import ends, notes
-from chat.markdown.growing import WORDS, Paragraph, Shape, shape_of
 from chat.markdown.reading import closing, read, references, write
+from chat.markdown.shapes import WORDS, Paragraph, Shape, shape_of
 
-_RATE: Final = 2.1
+_RATE: Final = 2.2
 _START: Final = 2_000  # so that the first words are shown well at once
 _OVERHEAD: Final = 60  # what rendering a block costs beside its text, in characters
 _YOUNG: Final = 6  # a line that short may still turn out to begin another block
@@ -70,7 +70,7 @@ class Live:
     def open(self) -> SafeString:
         """What is not finished, as HTML that is complete in itself."""
         shape, plain = self._shape, "".join(self._plain)
-        if not (plain or self._tail).strip():
+        if (not plain or plain.isspace()) and (not self._tail or self._tail.isspace()):
             return SafeString("")
         # Each of these is escaped, clean, or a shape's own.
         return SafeString(f"{shape.before}{self._done}{self._head}{plain}{self._foot}{shape.after}")
@@ -158,13 +158,14 @@ class Live:
             return
         rest = self._tail[self._cut :]
         size = self._shape.cut(rest)
-        if size and (not self._shape.costs(rest[:size]) or self._spares(size)):
+        if size and self._spares(self._shape.cost(rest[:size])):
             self._done += self._shape.part(rest[:size])
             self._cut += size
             self._show_plain(self._cut, *self._shape.bare)
             rest = rest[size:]
         is_new = not self._tail[self._shown :].isspace() and self._shown < len(self._tail)
-        if is_new and self._shape.costs(rest) and self._spares(len(rest)):
+        cost = self._shape.cost(rest) if is_new else 0
+        if cost and self._spares(cost):
             rest = rest.rstrip("\n")
             self._show_plain(self._cut + len(rest), *self._rendered(rest))
         # Looking costs as well: a rest that stays what it is, is looked at ever more seldom.
@@ -184,10 +185,9 @@ class Live:
         self._credit -= size + _OVERHEAD
         return True
 
-    def _spares(self, size: int) -> bool:
+    def _spares(self, cost: int) -> bool:
         """The same for a part, but what finishing the block will cost stays untouched."""
-        cost = size + self._shape.overhead
-        if self._credit - len(self._tail) - _OVERHEAD < cost:
+        if cost and self._credit - len(self._tail) - _OVERHEAD < cost:
             return False
         self._credit -= cost
         return True

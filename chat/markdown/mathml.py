@@ -33,7 +33,9 @@ def mathml(source: str, *, display: bool) -> str | None:
     if len(source) > LIMIT or _MACRO.search(source) or _depth(source) > _DEPTH_LIMIT:
         return None
     try:
-        element = convert_to_element(source, xmlns="", display="block" if display else "inline")
+        # An answer does not refer to its equations by numbers; the starred form has none.
+        plain = source.replace("{align}", "{align*}")
+        element = convert_to_element(plain, xmlns="", display="block" if display else "inline")
     except Exception:
         # On broken LaTeX the converter raises whatever came up; no source may fail the page.
         return None

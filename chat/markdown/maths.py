@@ -14,8 +14,8 @@ from markdown_it.rules_inline import StateInline
 
 _CLOSERS: Final = {"$$": "$$", "\\[": "\\]", "\\(": "\\)", "$": "$"}
 _REACH: Final = 2_000  # how far a formula inside a text may go
-_SIGNS = re.compile(r"[\\^_=+*/<>{}|]|\s-\s|^\s*-?\w\s*$")
-_MONEY = re.compile(r"[-+]?\d[^\\^_=+*/<>]*\s")  # "5 and", "1,000 a month"
+_SIGNS = re.compile(r"[\\^_=+*/<>{}|]|\s-\s|^\s*[^\W\d_]\s*$")
+_MONEY = re.compile(r"[-+]?\d[^\\^_=+*/<>]*\s[^\\^_=+*/<>]*")  # "5 and", "1,000 a month"
 _TAIL = re.compile(r"[.,;:]?[ \t]*$")
 
 
@@ -73,7 +73,7 @@ def _is_formula(source: str, begin: int, end: int) -> bool:
         return False
     if any(letter.isalnum() or letter == "$" for letter in around):
         return False
-    return not _MONEY.match(content)
+    return not _MONEY.fullmatch(content)
 
 
 def _block(state: StateBlock, begin: int, end: int, silent: bool) -> bool:

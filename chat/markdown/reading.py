@@ -66,7 +66,8 @@ def closing(said: dict[str, list[Token]], env: EnvType) -> SafeString:
 @lru_cache(maxsize=1)
 def parser() -> MarkdownIt:
     """The one way in which every text is read."""
-    made = MarkdownIt("commonmark", {"html": False, "tasklists": True, "inline_definitions": True})
+    options = {"html": False, "tasklists": True, "inline_definitions": True, "maxNesting": 100}
+    made = MarkdownIt("commonmark", options)
     made.enable(["table", "strikethrough"])
     made.disable(["image", "html_block", "html_inline"])
     for part in (maths, notes, rules):
