@@ -119,6 +119,17 @@ class Person:
     ) -> Reply | None:
         """Send it, with the same id every time, until the house says yes."""
         self._log.posts.append(post)
+        if self.tab is not None:
+            self.tab.is_asking = True
+        try:
+            return await self._repeat(post, path, manner, fields)
+        finally:
+            if self.tab is not None:
+                self.tab.is_asking = False
+
+    async def _repeat(
+        self, post: Post, path: str, manner: str, fields: dict[str, str]
+    ) -> Reply | None:
         limit = time.monotonic() + AGAIN_WITHIN_S
         while time.monotonic() < limit:
             for reply in await self._send(post, path, manner, fields):

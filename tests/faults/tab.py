@@ -48,6 +48,8 @@ class Tab:
         self._away: Away | None = None
         self._tasks: list[asyncio.Task[None]] = []
         self.is_closed = False
+        self.is_asking = False
+        self._catching_up = False
 
     async def open(self) -> bool:
         """Load the page and start to live; whether it could be loaded."""
@@ -187,9 +189,7 @@ class Tab:
             self._complete(part)
             there = self._page.find(part.id)
             if there is None:
-                if self._page.find(f"m-{answer}") is None:
-                    # An answer this page has not: it asks for the whole (another tab's).
-                    self._start(self.load())
+                self._miss(answer)
             elif "data-from" in part.attributes and (
                 part.attributes["data-from"] != there.attributes.get("data-blocks")
             ):
@@ -206,6 +206,19 @@ class Tab:
             had = self._opens.get(part.id, "").encode("utf-16-le")[: 2 * int(keep)]
             self._opens[part.id] = had.decode("utf-16-le") + part.text
             part.children = dom.parse(self._opens[part.id]).children
+
+    def _miss(self, answer: str) -> None:
+        if self._page.find(f"m-{answer}") is None and not self._catching_up:
+            self._catching_up = True
+            self._start(self._catch_up())
+
+    async def _catch_up(self) -> None:
+        """An answer began that this page has not: it asks for the whole, now and then. While its
+        own question is on the way nothing is missing."""
+        if not self.is_asking:
+            await self.load()
+        await asyncio.sleep(POLL_S)
+        self._catching_up = False
 
     def _start(self, work: object) -> None:
         task = asyncio.ensure_future(work)  # type: ignore[arg-type]  # a coroutine
