@@ -6,6 +6,7 @@ things; readers, figures and what processes spend are in files of their own.
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import json
 import os
@@ -124,7 +125,7 @@ def _exchange(process: subprocess.Popen[str], line: str) -> str:
 def _round(appliance: Appliance, readers: subprocess.Popen[str], number: int) -> Json:
     """Everybody asks at once and reads to the end."""
     time.sleep(QUIET_S)
-    loop_ms = machine.reference_loop_ms()
+    idle, loop_ms = asyncio.run(machine.idle()), machine.reference_loop_ms()
     families = {name: web_spent.family(pid) for name, pid in appliance.pids().items()}
     before, began = {name: web_spent.cpu_s(p) for name, p in families.items()}, time.monotonic()
     told = _exchange(readers, "go")
@@ -132,7 +133,10 @@ def _round(appliance: Appliance, readers: subprocess.Popen[str], number: int) ->
     spent = {name: web_spent.cpu_s(pids) - before[name] for name, pids in families.items()}
     if not told:
         raise CannotMeasure("The readers broke off; their reason is above.")
-    figures = web_figures.of_round(json.loads(told), spent, wall_s) | {"loop_ms": loop_ms}
+    figures = web_figures.of_round(json.loads(told), spent, wall_s) | {
+        "idle": idle,
+        "loop_ms": loop_ms,
+    }
     tell(f"round {number + 1}: {figures['cpu_s_per_1000_tokens']:.3f} CPU-s per 1,000 tokens")
     return figures
 
