@@ -1,4 +1,4 @@
-"""``python -m deploy.web``: the web process. uvicorn, with what its command line cannot say."""
+"""``python -m deploy.web``: the web processes. uvicorn, with what its command line cannot say."""
 
 from __future__ import annotations
 
@@ -7,20 +7,15 @@ import socket
 import sys
 
 import uvicorn
+from django.conf import settings
 
 from deploy import memory
+from deploy.family import Family
 
 # A page that takes nothing any more is dropped by the kernel; its buffers go with it.
 STUCK_MS = 30_000
 SWITCH_S = 0.001  # the loop, which everybody reads by, waits that long for a page's thread
 SEND_BUFFER = 128 * 1024  # of a socket, in the kernel: some 300 frames
-
-
-class _Server(uvicorn.Server):
-    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """The application is loaded by now."""
-        await super().startup(sockets)
-        memory.settle()
 
 
 def main() -> None:
@@ -44,7 +39,14 @@ def main() -> None:
         access_log=False,
         log_level="warning",
     )
-    _Server(config).run(sockets=[listen(config)])
+    config.load()
+    memory.settle()
+    listener = listen(config)
+    processes = int(settings.WEB_PROCESSES)
+    if processes == 1:
+        uvicorn.Server(config).run(sockets=[listener])
+    else:
+        Family(processes, lambda: uvicorn.Server(config).run(sockets=[listener])).run()
 
 
 def listen(config: uvicorn.Config) -> socket.socket:
