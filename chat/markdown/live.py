@@ -21,6 +21,7 @@ from chat.markdown.shapes import WORDS, Paragraph, Shape, shape_of
 _RATE: Final = 2.2
 _START: Final = 2_000  # so that the first words are shown well at once
 _OVERHEAD: Final = 60  # what rendering a block costs beside its text, in characters
+_ENOUGH: Final = 100  # how much of a line that is not whole says what it begins
 _YOUNG: Final = 6  # a line that short may still turn out to begin another block
 _AFTER_BLANK = re.compile(r"(?:^|\n)[ \t]*\n\Z")
 _HERE: Final = "\ue000"  # marks in rendered text where the next words will stand
@@ -100,20 +101,25 @@ class Live:
             return
         self._tail += "".join(self._fresh)
         self._fresh.clear()
-        if type(self._shape) is Shape and WORDS.match(text := self._tail.lstrip("\n")):
-            # Most blocks are paragraphs, and can be told by their first letters.
-            self._tail, self._line = text, 0
-            self._take_shape(Paragraph(self._definitions), 0)
+        if type(self._shape) is Shape:
+            self._guess()
         self._due = self._due or self._may_end()
         if self._due and self._pays(len(self._tail)):
             self._settle()
         self._show()
 
+    def _guess(self) -> None:
+        """Most blocks are paragraphs, and those can be told by their first letters."""
+        text = self._tail.lstrip("\n")
+        if WORDS.match(text) and "\n" not in text:
+            self._tail, self._line = text, 0
+            self._take_shape(Paragraph(self._definitions), 0)
+
     def _may_end(self) -> bool:
         """Whether one of the lines that came may be the end of the open block."""
         while True:
             end = self._tail.find("\n", self._line)
-            line = self._tail[self._line : end] if end >= 0 else self._tail[self._line :]
+            line = self._tail[self._line : end if end >= 0 else self._line + _ENOUGH]
             goes_on = self._shape.goes_on(line, whole=end >= 0, after_blank=self._after_blank)
             if not goes_on and (line.strip() or end >= 0):
                 return True
