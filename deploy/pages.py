@@ -15,9 +15,8 @@ from typing import Any, Final
 from asgiref.sync import sync_to_async
 from django.core import signals
 from django.core.exceptions import RequestAborted
-from django.core.handlers.asgi import ASGIHandler
+from django.core.handlers.asgi import ASGIHandler, ASGIRequest
 from django.core.handlers.base import BaseHandler
-from django.http import HttpRequest
 from django.http.response import HttpResponseBase
 from django.urls import set_script_prefix
 
@@ -55,6 +54,8 @@ class Pages(ASGIHandler):
             if request is not None:
                 async with self._turn():
                     response = await self._in_thread(self._respond, request)
+            if response is None:
+                raise RuntimeError("Django gives a request, or else why there is none.")
             await self.send_response(response, send)
             if response.streaming:
                 await self._in_thread(response.close)
@@ -77,11 +78,11 @@ class Pages(ASGIHandler):
         finally:
             self._turns.release()
 
-    def _respond(self, request: HttpRequest) -> HttpResponseBase:
+    def _respond(self, request: ASGIRequest) -> HttpResponseBase:
         """The whole of a request that Django's own handler spreads over several threads."""
         signals.request_started.send(sender=self.__class__, scope=request.scope)
         response = self.get_response(request)
-        response._handler_class = self.__class__
+        response._handler_class = self.__class__  # type: ignore[attr-defined] # as Django does
         if not response.streaming:
             response.close()  # this thread's line goes back to the pool
         return response

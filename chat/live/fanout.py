@@ -214,7 +214,7 @@ def _apply(answer: Answer, item: dict[str, Any]) -> bool:
     if kind == "waits":
         answer.stand(item["ahead"], item["seconds"])
         return True
-    return kind == "begun" or (kind == "asked" and answer.run == item["generation"])
+    return bool(kind == "begun" or (kind == "asked" and answer.run == item["generation"]))
 
 
 def _is_cancelled() -> bool:

@@ -212,7 +212,7 @@ class Live:
 
     def _put_right(self) -> None:
         """Now that all definitions are known: links and notes, wherever one may stand."""
-        env = self._definitions | notes.known(self._labels)
+        env = {**self._definitions, **notes.known(self._labels)}
         said: dict[str, list[Token]] = {}
         for number, source in enumerate(self._sources):
             if source:

@@ -41,7 +41,7 @@ def expecting(source: str, env: EnvType) -> EnvType:
     """``env`` for a text whose notes have yet to come: numbers are taken for references."""
     if "[^" not in source:
         return env
-    return env | known(_NUMBERED.findall(source)) | {"growing": True}
+    return {**env, **known(_NUMBERED.findall(source)), "growing": True}
 
 
 def take_out(tokens: Sequence[Token]) -> tuple[list[Token], dict[str, list[Token]]]:

@@ -18,7 +18,7 @@ from chat.markdown.sanitising import clean
 def render(text: str) -> SafeString:
     """The finished text as HTML that is safe on any page."""
     tokens = read(text)
-    env = notes.known(notes.labels(tokens)) | {"references": references(tokens)}
+    env = {**notes.known(notes.labels(tokens)), "references": references(tokens)}
     text_tokens, said = notes.take_out(tokens)
     return mark_safe(write(text_tokens, env) + closing(said, env))  # noqa: S308 - both are clean
 

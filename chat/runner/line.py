@@ -108,7 +108,7 @@ class Line:
         self._news.clear()
         queued = await self._desk.do(generations.queued, limit=MOST_TOLD) if full else []
         self._queued = len(queued)
-        standing: dict[tuple[str, str], tuple[UUID, int]] = {
+        standing: dict[tuple[str, str], tuple[UUID | None, int]] = {
             w.whereabouts: (w.language_model.pk, w.ahead) for w in self._hands.values() if w.ahead
         }
         for run in queued:
@@ -123,5 +123,6 @@ class Line:
         if news:
             await events.tell(*news)
 
-    def _seconds(self, model: UUID, ahead: int) -> int | None:
-        return self._speeds[model].seconds(ahead) if model in self._speeds else None
+    def _seconds(self, model: UUID | None, ahead: int) -> int | None:
+        speed = self._speeds.get(model) if model else None
+        return speed.seconds(ahead) if speed else None

@@ -122,6 +122,5 @@ class Pen:
             if writing.id in took:
                 log.info("generation %s %s", writing.id, ending.end.state)
                 end, where = ending.end, writing.whereabouts
-                about = (writing.name, writing.seq, end.state, end.reason)
-                news.append(events.Ended(*where, *about))
+                news.append(events.Ended(*where, writing.name, writing.seq, end.state, end.reason))
         return news
