@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from itertools import islice
 from typing import Any, Final
 
 from asgiref.sync import sync_to_async
@@ -17,7 +18,7 @@ from django.core import signals
 from django.core.exceptions import RequestAborted
 from django.core.handlers.asgi import ASGIHandler, ASGIRequest
 from django.core.handlers.base import BaseHandler
-from django.http.response import HttpResponseBase
+from django.http.response import HttpResponseBase, StreamingHttpResponse
 from django.urls import set_script_prefix
 
 from chat import events
@@ -28,6 +29,7 @@ AT_ONCE: Final = 4
 # is away, and nobody shall wait for their waiting.
 PATIENCE_S: Final = 1.0
 THREADS: Final = 64
+BLOCKS: Final = 64  # of 4 kB, of a file in one go
 
 
 class Pages(ASGIHandler):
@@ -85,4 +87,11 @@ class Pages(ASGIHandler):
         response._handler_class = self.__class__  # type: ignore[attr-defined] # as Django does
         if not response.streaming:
             response.close()  # this thread's line goes back to the pool
+        elif isinstance(response, StreamingHttpResponse) and not response.is_async:
+            response.streaming_content = self._read(iter(response.streaming_content))
         return response
+
+    async def _read(self, blocks: Iterator[bytes]) -> AsyncIterator[bytes]:
+        """A file's blocks, which are read in a thread."""
+        while some := await self._in_thread(lambda: b"".join(islice(blocks, BLOCKS))):
+            yield some
