@@ -11,7 +11,7 @@ import contextlib
 from collections.abc import AsyncIterator, Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from itertools import islice
-from typing import Any, Final
+from typing import Any, Final, cast
 
 from asgiref.sync import sync_to_async
 from django.core import signals
@@ -88,7 +88,8 @@ class Pages(ASGIHandler):
         if not response.streaming:
             response.close()  # this thread's line goes back to the pool
         elif isinstance(response, StreamingHttpResponse) and not response.is_async:
-            response.streaming_content = self._read(iter(response.streaming_content))
+            blocks = cast("Iterator[bytes]", response.streaming_content)
+            response.streaming_content = self._read(blocks)
         return response
 
     async def _read(self, blocks: Iterator[bytes]) -> AsyncIterator[bytes]:
