@@ -109,7 +109,7 @@ async def test_the_least_recently_used_model_makes_room_and_never_one_in_use(
             with pytest.raises(Overloaded) as full:
                 await answer(engine, "b")
             assert full.value.retry_after
-            words = "0.1 GB weights, 24 MB memory for 2 answers of 512 tokens"
+            words = "0.1 GB weights, 35 MB memory for 2 answers of 512 tokens"
             assert words in str(full.value) and "are free" in str(full.value)
         assert await answer(engine, "b")
         assert await states(engine) == {"a": "loaded", "b": "loaded", "c": "available"}
@@ -124,7 +124,7 @@ async def test_what_never_fits_is_refused_with_the_numbers_and_pinned_models_sta
     (folder / "big.toml").write_text("slots = 200\ncontext = 8192")
     async with serving(folder, models=1.5) as engine:
         assert await answer(engine, "a")
-        with pytest.raises(Refused, match=r"needs 38\.\d GB \(0\.1 GB weights.*big\.toml"):
+        with pytest.raises(Refused, match=r"needs 47\.\d GB \(0\.1 GB weights.*big\.toml"):
             await answer(engine, "big")
         with pytest.raises(Refused, match="are free"):
             await answer(engine, "same")

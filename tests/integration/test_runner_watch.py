@@ -14,7 +14,7 @@ from pytest_django import Settings
 
 from chat import events
 from chat.domain import generations
-from chat.models import Generation, LanguageModel
+from chat.models import EngineConnection, Generation, LanguageModel
 from chat.runner import pace, running
 from engine_adapter.script import Rule, Script
 from tests import factories
@@ -98,9 +98,17 @@ def _left_behind(people: People, **of_the_run: object) -> factories.messages.Ask
     return asked
 
 
+def _cannot_go_on() -> None:
+    """The models belong to an engine that is silent, so that nobody tells what else they can."""
+    silent = EngineConnection.objects.create(
+        name="Silent", kind=EngineConnection.Kind.OPENAI, url="http://127.0.0.1:9/v1"
+    )
+    LanguageModel.objects.update(continues=False, engine=silent)
+
+
 async def test_a_model_that_cannot_go_on_leaves_it_interrupted(people: People) -> None:
     asked = await in_database(_left_behind)(people)
-    await in_database(LanguageModel.objects.update)(continues=False)
+    await in_database(_cannot_go_on)()
     async with engine_host(SCRIPT) as engine, at_work():
         run = await ended(asked)
     assert (run.state, run.reason, run.attempt) == (State.INTERRUPTED, "interrupted", 2)

@@ -69,7 +69,8 @@ async def test_stop_frees_the_slot_and_the_next_in_line_begins(
         await in_database(generations.stop)(third.answer, actor=people.mallory)
         assert (await ended(third)).state == State.STOPPED
         await in_database(generations.stop)(second.answer, actor=people.bob)
-        assert (await ended(second)).state == State.STOPPED
+        # It has a slot, and the small model may have come to its end by itself meanwhile.
+        assert (await ended(second)).state in (State.STOPPED, State.DONE)
     assert run.state == State.STOPPED
     assert (await text_of(first)).startswith(seen)
     assert await text_of(third) == ""
