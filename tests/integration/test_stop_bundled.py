@@ -22,7 +22,7 @@ from tests.scripts import in_database, running, until
 pytestmark = pytest.mark.django_db(transaction=True)
 
 State = Generation.State
-LONG = "Write down all the numbers from one to a thousand, each as a word."
+LONG = "Write a very long story about a small harbour, its fishermen and their families."
 
 
 @pytest.fixture
