@@ -10,7 +10,7 @@ from playwright.async_api import Response, WebSocket
 
 from tests.e2e.visitor import Visitor
 
-QUESTION = "Describe the four seasons of the year in about a hundred words."
+QUESTION = "Write a long story about a lighthouse keeper and the four seasons of the year."
 
 
 async def test_from_a_keystroke_to_the_page(visitor: Visitor, database: psycopg.Connection) -> None:

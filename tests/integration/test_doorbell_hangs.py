@@ -7,6 +7,7 @@ from pathlib import Path
 
 from chat import events
 from tests.scripts import PATIENCE_S, doorbell
+from tests.talks import talking
 
 
 async def test_telling_does_not_wait_for_a_valkey_that_hangs(tmp_path: Path) -> None:
@@ -15,11 +16,9 @@ async def test_telling_does_not_wait_for_a_valkey_that_hangs(tmp_path: Path) -> 
     async def hang(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         silent.set()
         await reader.read()
-        writer.close()
 
     socket = tmp_path / "valkey.sock"
-    server = await asyncio.start_unix_server(hang, socket)
-    async with server:
+    async with talking(hang, socket):
         with doorbell(f"unix://{socket}"):
             async with asyncio.timeout(PATIENCE_S):
                 for _ in range(8):

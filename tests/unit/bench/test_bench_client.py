@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.bench.client import Answer, Endpoint, Exchange, send
+from tests.talks import talking
 
 HEAD = b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n"
 LINES = (
@@ -43,12 +44,9 @@ async def serving(folder: Path, *writes: bytes) -> AsyncIterator[Endpoint]:
         for data in writes:
             writer.write(data)
             await writer.drain()
-        writer.close()
-        await writer.wait_closed()
 
     path = folder / "server.sock"
-    server = await asyncio.start_unix_server(answer, path)
-    async with server:
+    async with talking(answer, path):
         yield Endpoint.parse(f"unix://{path}")
 
 
@@ -120,11 +118,10 @@ async def test_leaving_cuts_the_connection(tmp_path: Path) -> None:
         writer.write(HEAD + b"%x\r\n%s\r\n" % (len(LINES[2]), LINES[2]))
         with suppress(ConnectionError):
             await reader.read()  # returns when the client has gone
-        writer.close()
         gone.set()
 
     path = tmp_path / "server.sock"
-    async with await asyncio.start_unix_server(answer, path):
+    async with talking(answer, path):
         call = await send(Endpoint(path=str(path)), "/v1/chat/completions", {})
         await call.begun()
         call.leave()

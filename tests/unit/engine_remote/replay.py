@@ -11,6 +11,8 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from tests.talks import talking
+
 GOLDEN = Path(__file__).parent / "golden"
 
 
@@ -75,21 +77,13 @@ async def serve(
                 reply = answer if isinstance(answer, Reply) else answer(len(notes.requests) - 1)
                 if not await _play(reply, reader, writer):
                     break
-        except ConnectionError:
-            pass
         finally:
             notes.hung_up.set()
-            writer.close()
 
-    if socket is not None:
-        server = await asyncio.start_unix_server(talk, socket)
-        notes.url = f"unix://{socket}"
-    else:
-        server = await asyncio.start_server(talk, "127.0.0.1", 0)
-        notes.url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
-    async with server:
+    async with talking(talk, socket) as server:
+        port = None if socket else server.sockets[0].getsockname()[1]
+        notes.url = f"http://127.0.0.1:{port}" if port else f"unix://{socket}"
         yield notes
-        server.close()
 
 
 async def _request(reader: asyncio.StreamReader) -> bytes | None:

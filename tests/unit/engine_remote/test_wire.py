@@ -3,33 +3,23 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 import pytest
 
 from engine_adapter.remote.wire import BUFFER_LIMIT, HEADERS_LIMIT, Broke, Malformed, Wire
 from engine_adapter.remote.wires import IDLE_S, Address, AllInUse, Wires
+from tests.talks import Talk, talking
 
 REQUEST = b"GET / HTTP/1.1\r\nHost: x\r\n\r\n"
-Talk = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
 
 
 @asynccontextmanager
 async def line(talk: Talk) -> AsyncIterator[Wires]:
     """Connections to a server that answers each as ``talk`` does."""
-
-    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        try:
-            await talk(reader, writer)
-        except (ConnectionError, asyncio.IncompleteReadError):
-            pass
-        finally:
-            writer.close()
-
-    server = await asyncio.start_server(serve, "127.0.0.1", 0)
-    wires = Wires(Address("127.0.0.1", server.sockets[0].getsockname()[1]))
-    async with server:
+    async with talking(talk) as server:
+        wires = Wires(Address("127.0.0.1", server.sockets[0].getsockname()[1]))
         yield wires
         wires.close()
 
