@@ -81,8 +81,10 @@ async def serve(
             notes.hung_up.set()
 
     async with talking(talk, socket) as server:
-        port = None if socket else server.sockets[0].getsockname()[1]
-        notes.url = f"http://127.0.0.1:{port}" if port else f"unix://{socket}"
+        if socket is None:
+            notes.url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+        else:
+            notes.url = f"unix://{socket}"
         yield notes
 
 
