@@ -253,16 +253,19 @@ class Tab:
             self._page.swap(part)
             self._look({answer})
 
-    def _articles(self) -> list[dom.Element]:
-        return [e for e in self._page.walk() if e.tag == "article" and "answer" in e.classes]
+    def _articles(self, only: set[str] | None = None) -> list[dom.Element]:
+        """The answers, or those of them whose ids are named."""
+        if only is None:
+            found = self._page.walk()
+        else:
+            found = filter(None, (self._page.find(f"m-{answer}") for answer in only))
+        return [e for e in found if e.tag == "article" and "answer" in e.classes]
 
     def _look(self, only: set[str] | None = None) -> None:
         """Write down what the page shows now."""
         now = time.monotonic()
-        for article in self._articles():
+        for article in self._articles(only):
             answer = article.id[2:]
-            if only is not None and answer not in only:
-                continue
             sight = self.sights.get(answer)
             if sight is None:
                 sight = self.sights[answer] = Sight(answer)
