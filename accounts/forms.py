@@ -77,6 +77,41 @@ class PasswordForm(forms.Form):
         return data
 
 
+class ChangePasswordForm(PasswordForm):
+    """A new password, for who knows the one there is."""
+
+    current = forms.CharField(
+        label=_("Your password now"),
+        max_length=1024,
+        strip=False,
+        widget=forms.PasswordInput(attrs={"autocomplete": "current-password"}),
+    )
+
+    field_order = ["current", "password", "again"]
+
+    def clean_current(self) -> str:
+        """The right one."""
+        current: str = self.cleaned_data["current"]
+        if self._user is None or not self._user.check_password(current):
+            raise forms.ValidationError(_("This is not your password."))
+        return current
+
+
+class ProfileForm(forms.Form):
+    """How a person is called, and how pages speak and look to them."""
+
+    name = forms.CharField(
+        label=_("Name"), max_length=120, widget=forms.TextInput(attrs={"autocomplete": "name"})
+    )
+    language = forms.ChoiceField(label=_("Language"), choices=[("en", "English"), ("tr", "Türkçe")])
+    theme = forms.ChoiceField(
+        label=_("Appearance"),
+        choices=[("", _("As my system")), *User.Theme.choices],
+        required=False,
+        widget=forms.RadioSelect,
+    )
+
+
 class FirstAdministratorForm(PasswordForm):
     """The person who manages the house from the first day on."""
 

@@ -9,6 +9,7 @@ from django.contrib.auth.models import AbstractBaseUser, BaseUserManager
 from django.contrib.sessions.base_session import AbstractBaseSession
 from django.db import models
 from django.db.models.functions import Lower
+from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
 from accounts.sessions import SessionStore
@@ -40,14 +41,22 @@ class Group(models.Model):
 class User(AbstractBaseUser):
     """A person of the house. Never deleted while the ledger names them: deactivated instead."""
 
+    class Theme(models.TextChoices):
+        """How pages look; nothing chosen follows the system."""
+
+        LIGHT = "light", _("Light")
+        DARK = "dark", _("Dark")
+
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     email = models.EmailField(_("e-mail address"), max_length=254, unique=True)
     name = models.CharField(_("name"), max_length=120)
     language = models.CharField(_("language"), max_length=10, blank=True)
+    theme = models.CharField(_("appearance"), max_length=5, choices=Theme, blank=True)
     is_active = models.BooleanField(default=True)
     is_administrator = models.BooleanField(_("administrator"), default=False)
     groups = models.ManyToManyField(Group, related_name="people", blank=True)
     created_at = models.DateTimeField(auto_now_add=True)
+    deletion_requested_at = models.DateTimeField(null=True)
 
     objects: ClassVar[UserManager] = UserManager()
 
@@ -67,6 +76,7 @@ class Session(AbstractBaseSession):
 
     user = models.ForeignKey(User, on_delete=models.CASCADE, null=True, related_name="sessions")
     started_at = models.DateTimeField()
+    used_at = models.DateTimeField(default=timezone.now)
 
     @classmethod
     def get_session_store_class(cls) -> type[Any]:

@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 
 _STARTED = "started_at"
 _KIND = "kind"
+AGENT = "agent"
+ADDRESS = "address"
+_AGENT_MOST = 400
 _TOUCH_S = 60
 
 
@@ -30,6 +33,7 @@ class SessionStore(DatabaseStore):
     """
 
     expires_at: datetime | None = None
+    used_at: datetime | None = None
 
     @classmethod
     def get_model_class(cls) -> type[Session]:
@@ -43,7 +47,7 @@ class SessionStore(DatabaseStore):
         row = self._get_session_from_db()
         if row is None:
             return {}
-        self.expires_at = row.expire_date
+        self.expires_at, self.used_at = row.expire_date, row.used_at
         return self.decode(row.session_data)
 
     def _get_session_from_db(self) -> Session | None:
@@ -62,16 +66,19 @@ class SessionStore(DatabaseStore):
         row = cast("Session", super().create_model_instance(data))
         row.user_id = data.get(SESSION_KEY)
         row.started_at = self._started(data)
+        row.used_at = timezone.now()
         row.expire_date = self._limit(data)
         return row
 
     def touch(self) -> None:
         """Note that the session is in use; writes at most once a minute."""
-        limit = self._limit(dict(self.items()))
-        if self.expires_at and limit - self.expires_at < timedelta(seconds=_TOUCH_S):
+        now = timezone.now()
+        if self.used_at and now - self.used_at < timedelta(seconds=_TOUCH_S):
             return
-        self.expires_at = limit
-        self.get_model_class().objects.filter(pk=self.session_key).update(expire_date=limit)
+        self.used_at, self.expires_at = now, self._limit(dict(self.items()))
+        self.get_model_class().objects.filter(pk=self.session_key).update(
+            expire_date=self.expires_at, used_at=now
+        )
 
     def _limit(self, data: dict[str, Any]) -> datetime:
         idle_s, absolute_s = settings.SESSION_LIMITS_S[data.get(_KIND, "person")]
@@ -88,6 +95,8 @@ def start(request: HttpRequest, user: User) -> None:
     login(request, user, backend=settings.AUTHENTICATION_BACKENDS[0])
     request.session[_STARTED] = timezone.now().isoformat()
     request.session[_KIND] = "administrator" if user.is_administrator else "person"
+    request.session[AGENT] = request.headers.get("User-Agent", "")[:_AGENT_MOST]
+    request.session[ADDRESS] = request.META.get("REMOTE_ADDR", "")
 
 
 def end_this(request: HttpRequest) -> None:

@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from accounts.views import entrance, people
+from accounts.views import entrance, me, people
 
 app_name = "accounts"
 
@@ -11,6 +11,12 @@ urlpatterns = [
     path("sign-out/", entrance.sign_out, name="sign_out"),
     path("welcome/<str:token>/", entrance.welcome, name="welcome"),
     path("language/", entrance.set_language, name="set_language"),
+    path("me/", me.profile, name="profile"),
+    path("me/password/", me.password, name="password"),
+    path("me/sessions/", me.sessions, name="sessions"),
+    path("me/data/", me.data, name="data"),
+    path("me/deletion/", me.request_deletion, name="request_deletion"),
+    path("me/deletion/withdraw/", me.withdraw_deletion, name="withdraw_deletion"),
     path("people/", people.people, name="people"),
     path("people/add/", people.add_person, name="add_person"),
     path("people/<uuid:person_id>/", people.person, name="person"),

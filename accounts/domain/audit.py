@@ -13,12 +13,14 @@ from accounts.models import AuditEntry, User
 VERBS: Final = frozenset(
     {
         "answer.regenerated", "answer.retried", "answer.stopped",
-        "branch.deleted",
+        "branch.deleted", "branch.erased", "branch.restored",
         "conversation.deleted", "conversation.forked", "conversation.renamed",
         "group.added", "group.deleted", "group.membership_changed",
         "message.asked", "message.edited",
         "person.activated", "person.added", "person.changed", "person.deactivated",
+        "person.deletion_requested", "person.deletion_withdrawn",
         "person.link_made", "person.password_set",
+        "profile.changed",
         "session.ended", "session.failed", "session.started",
     }
 )  # fmt: skip

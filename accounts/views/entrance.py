@@ -14,7 +14,7 @@ from django.utils.translation import check_for_language
 from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_http_methods, require_POST
 
-from accounts import sessions
+from accounts import looks, sessions
 from accounts.domain import audit, provisioning
 from accounts.forms import FirstAdministratorForm, PasswordForm, SignInForm
 from accounts.models import AuditEntry, SetupLink, User
@@ -36,8 +36,7 @@ def _enter(request: HttpRequest, user: User) -> HttpResponse:
     if draft and draft["for"] != str(user.pk):
         del request.session["draft"]
     response = HttpResponseRedirect(_next_page(request))
-    if user.language:
-        _set_language_cookie(response, user.language)
+    looks.remember(response, language=user.language, theme=user.theme)
     return response
 
 
@@ -111,19 +110,8 @@ def set_language(request: HttpRequest) -> HttpResponse:
     language = request.POST.get("language", "")
     response = HttpResponseRedirect(_next_page(request))
     if language in dict(settings.LANGUAGES) and check_for_language(language):
-        _set_language_cookie(response, language)
+        looks.remember(response, language=language)
         if isinstance(request.user, User):
             request.user.language = language
             request.user.save(update_fields=["language"])
     return response
-
-
-def _set_language_cookie(response: HttpResponse, language: str) -> None:
-    response.set_cookie(
-        settings.LANGUAGE_COOKIE_NAME,
-        language,
-        max_age=365 * 24 * 3600,
-        httponly=True,
-        samesite="Lax",
-        secure=settings.HTTPS,
-    )

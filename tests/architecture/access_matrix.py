@@ -35,6 +35,8 @@ HOME = done("/")
 TALK = "/conversations/"
 PERSONS = "/accounts/people/"
 GROUPS = "/accounts/groups/"
+ME = "/accounts/me/"
+MY_DATA = "/accounts/me/data/"
 
 Row = tuple[str, str, Cell, Cell, Cell, Cell, Cell, Cell]
 
@@ -78,6 +80,19 @@ ROWS: tuple[Row, ...] = (
     everybody("accounts:welcome", "POST", PASSWORD_SET),
     everybody("accounts:set_language", "GET", NOT_SO),
     everybody("accounts:set_language", "POST", HOME),
+    # A person's own pages: everybody their own
+    signed_in("accounts:profile", "GET", SHOWN),
+    signed_in("accounts:profile", "POST", done(ME, "profile.changed")),
+    signed_in("accounts:password", "GET", SHOWN),
+    signed_in("accounts:password", "POST", done(ME + "password/", "person.password_set")),
+    signed_in("accounts:sessions", "GET", SHOWN),
+    signed_in("accounts:sessions", "POST", done(ME + "sessions/", "session.ended")),
+    signed_in("accounts:data", "GET", SHOWN),
+    signed_in("accounts:data", "POST", NOT_SO),
+    signed_in("accounts:request_deletion", "GET", NOT_SO),
+    signed_in("accounts:request_deletion", "POST", done(MY_DATA, "person.deletion_requested")),
+    signed_in("accounts:withdraw_deletion", "GET", NOT_SO),
+    signed_in("accounts:withdraw_deletion", "POST", done(MY_DATA, "person.deletion_withdrawn")),
     # People and groups
     administrator_only("accounts:people", "GET", SHOWN),
     administrator_only("accounts:people", "POST", NOT_SO),
@@ -102,6 +117,8 @@ ROWS: tuple[Row, ...] = (
     # Chat: the administrator is a stranger to other people's conversations
     signed_in("chat:new", "GET", SHOWN),
     signed_in("chat:new", "POST", NOT_SO),
+    signed_in("chat:search", "GET", SHOWN),
+    signed_in("chat:search", "POST", NOT_SO),
     signed_in("chat:start", "GET", NOT_SO),
     signed_in("chat:start", "POST", done(TALK, "message.asked")),
     owner_only("chat:conversation", "GET", SHOWN),
@@ -126,7 +143,12 @@ ROWS: tuple[Row, ...] = (
     owner_only("chat:edit", "POST", done(TALK, "message.edited")),
     owner_only("chat:delete_branch", "GET", SHOWN),
     owner_only("chat:delete_branch", "POST", done(TALK, "branch.deleted")),
+    owner_only("chat:restore", "GET", NOT_SO, others=NOT_SO),
+    owner_only("chat:restore", "POST", done(TALK, "branch.restored")),
 )
+
+# What no URL does: the house does it by itself, when its time has come.
+BY_ITSELF = {"branch.erased"}
 
 # Sockets: whether the door opens
 SOCKETS: dict[str | None, dict[str, bool]] = {

@@ -9,10 +9,11 @@ from uuid import UUID, uuid4
 from django.contrib.auth.hashers import make_password
 from django.test import Client
 from django.urls import reverse
+from django.utils import timezone
 
 from accounts.domain import provisioning
 from accounts.models import Group, SetupLink, User
-from chat.domain import messages, rewriting
+from chat.domain import branches, messages, rewriting
 from chat.models import Generation
 from tests import factories
 from tests.people import PASSWORD, browser, move_in, person
@@ -30,12 +31,14 @@ def hashed() -> str:
 
 @dataclass(frozen=True)
 class House:
-    """Who is there, and what alice has. ``token`` opens her one-time link."""
+    """Who is there, and what alice has. ``token`` opens her one-time link; ``branch_id`` is that of
+    a branch she has just deleted."""
 
     people: dict[str, User | None]
     asked: messages.Asked
     group: Group
     token: str
+    branch_id: UUID
 
     def browser(self, who: str, **options: object) -> Client:
         """The browser of one of the six; the deactivated one still holds an old session."""
@@ -57,7 +60,8 @@ class House:
             "token": self.token,
         }
         wanted = ARGUMENTS.get(name)
-        return reverse(name, args=[id or ids[wanted]] if wanted else [])
+        more = [self.branch_id] if name == "chat:restore" else []
+        return reverse(name, args=[id or ids[wanted], *more] if wanted else [])
 
     def form(self, name: str, who: str) -> dict[str, object]:
         """What somebody sends who fills in the page correctly."""
@@ -69,6 +73,12 @@ class House:
         return {
             "accounts:welcome": {"password": ANOTHER_PASSWORD, "again": ANOTHER_PASSWORD},
             "accounts:set_language": {"language": "tr"},
+            "accounts:profile": {"name": "Someone Else", "language": "tr", "theme": "dark"},
+            "accounts:password": {
+                "current": PASSWORD,
+                "password": ANOTHER_PASSWORD,
+                "again": ANOTHER_PASSWORD,
+            },
             "accounts:add_person": {"name": "Carol", "email": "carol@example.org"},
             "accounts:person": {"name": "Alice B.", "groups": [str(self.group.pk)]},
             "accounts:groups": {"name": "Pharmacy"},
@@ -90,7 +100,8 @@ ARGUMENTS = {
     ),
     **dict.fromkeys(("accounts:group", "accounts:delete_group"), "group_id"),
     **dict.fromkeys(
-        ("chat:conversation", "chat:ask", "chat:rename", "chat:delete"), "conversation_id"
+        ("chat:conversation", "chat:ask", "chat:rename", "chat:delete", "chat:restore"),
+        "conversation_id",
     ),
     **dict.fromkeys(
         (
@@ -113,8 +124,12 @@ def build(name: str = "") -> House:
         if state
         else factories.asked(them.alice, model=model)
     )
-    if name == "chat:delete_branch":  # the only answer to the only question is the whole of it
-        rewriting.regenerate(asked.answer, actor=them.alice, sibling_id=uuid4())
+    branch_id = uuid4()
+    if name in {"chat:delete_branch", "chat:restore"}:
+        # The only answer to the only question is the whole of it: there is another one.
+        other = rewriting.regenerate(asked.answer, actor=them.alice, sibling_id=uuid4())
+        if name == "chat:restore":
+            branch_id = branches.delete(other, actor=them.alice).branch.pk
     people = {
         "owner": them.alice,
         "member": them.bob,
@@ -125,6 +140,8 @@ def build(name: str = "") -> House:
     }
     for user in filter(None, people.values()):
         user.password = hashed()
-        user.save(update_fields=["password"])
+        if name == "accounts:withdraw_deletion":
+            user.deletion_requested_at = timezone.now()
+        user.save(update_fields=["password", "deletion_requested_at"])
     token = provisioning.make_link(SetupLink.Purpose.PASSWORD, user=them.alice)
-    return House(people, asked, Group.objects.get(), token)
+    return House(people, asked, Group.objects.get(), token, branch_id)

@@ -45,7 +45,7 @@ def test_no_cookie_can_be_read_by_a_script_or_sent_by_another_site() -> None:
     client.get("/accounts/sign-in/")
     client.post("/accounts/language/", {"language": "tr"})
     assert client.post("/accounts/sign-in/", form).status_code == 302
-    assert set(client.cookies) == {"csrftoken", "django_language", "sessionid"}
+    assert set(client.cookies) == {"csrftoken", "django_language", "sessionid", "theme"}
     for cookie in client.cookies.values():
         assert cookie["httponly"] is True, cookie
         assert cookie["samesite"] == "Lax", cookie

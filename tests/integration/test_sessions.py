@@ -44,6 +44,7 @@ def let_pass(client: Client, seconds: float) -> None:
     began = timezone.datetime.fromisoformat(data["started_at"]) - timedelta(seconds=seconds)
     session.session_data = client.session.encode({**data, "started_at": began.isoformat()})
     session.expire_date -= timedelta(seconds=seconds)
+    session.used_at -= timedelta(seconds=seconds)
     session.save()
 
 
