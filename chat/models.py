@@ -69,7 +69,11 @@ class LanguageModel(models.Model):
 
 
 class Conversation(models.Model):
-    """A person's conversation. Its messages form a tree; only ``parent`` is stored."""
+    """A person's conversation. Its messages form a tree; only ``parent`` is stored.
+
+    A deleted branch waits in a conversation of its own, which nobody sees, until it is brought back
+    or erased: it was ``cut_from`` there, ``cut_below`` that message (none: at the very beginning).
+    """
 
     class TitledBy(models.TextChoices):
         """Who named it: its first words, a model in idle time, or the person."""
@@ -90,10 +94,25 @@ class Conversation(models.Model):
     )
     created_at = models.DateTimeField(auto_now_add=True)
     updated_at = models.DateTimeField()
+    cut_from = models.ForeignKey("self", on_delete=models.CASCADE, null=True, related_name="cuts")
+    cut_below = models.ForeignKey(
+        "Message", on_delete=models.CASCADE, null=True, related_name="cuts"
+    )
+    cut_at = models.DateTimeField(null=True)
 
     class Meta:
+        constraints = [
+            models.CheckConstraint(
+                condition=Q(cut_from=None, cut_below=None, cut_at=None)
+                | Q(cut_from__isnull=False, cut_at__isnull=False),
+                name="cut_off_with_all_that_belongs_to_it",
+            ),
+        ]
         indexes = [
             models.Index(fields=["owner", "-updated_at"], name="conversations_by_owner"),
+            models.Index(
+                fields=["cut_at"], condition=Q(cut_at__isnull=False), name="conversations_cut_off"
+            ),
             models.Index(
                 fields=["updated_at"], condition=Q(title_due=True), name="conversations_untitled"
             ),
@@ -160,6 +179,9 @@ class Generation(models.Model):
     lease_until = models.DateTimeField(null=True)
     attempt = models.PositiveIntegerField(default=0)
     stop_requested = models.BooleanField(default=False)
+    # Its place in line as it was last told, and the seconds until its turn where anybody can say.
+    ahead = models.PositiveIntegerField(default=0, db_default=0)
+    wait_s = models.PositiveIntegerField(null=True)
     reason = models.CharField(max_length=40, blank=True)
     facts = models.JSONField(default=dict)
     prompt_tokens = models.PositiveIntegerField(null=True)

@@ -10,7 +10,7 @@ import threading
 from celery import shared_task
 from channels.db import database_sync_to_async
 
-from chat.domain import generations, reaping, titles
+from chat.domain import branches, generations, reaping, titles
 from chat.engines import Engines
 from chat.models import Conversation
 from engine_adapter.errors import Refused
@@ -24,8 +24,9 @@ _titling = threading.Lock()
 
 @shared_task
 def reap() -> None:
-    """End the runs that no runner will."""
+    """End the runs that no runner will, and erase the branches that nobody can bring back."""
     reaping.reap()
+    branches.erase()
 
 
 @shared_task

@@ -13,6 +13,11 @@ urlpatterns = [
     path("conversations/<uuid:conversation_id>/messages/", messages.ask, name="ask"),
     path("conversations/<uuid:conversation_id>/rename/", conversations.rename, name="rename"),
     path("conversations/<uuid:conversation_id>/delete/", conversations.delete, name="delete"),
+    path(
+        "conversations/<uuid:conversation_id>/restore/<uuid:branch_id>/",
+        branches.restore,
+        name="restore",
+    ),
     path("messages/<uuid:message_id>/edit/", branches.edit, name="edit"),
     path("messages/<uuid:message_id>/delete/", branches.delete, name="delete_branch"),
     path("answers/<uuid:message_id>/", answers.answer, name="answer"),

@@ -15,10 +15,13 @@ Person = User | AnonymousUser
 
 
 def conversations_of(user: Person) -> QuerySet[Conversation]:
-    """The conversations this person may see: their own, while they are active."""
+    """The conversations this person may see: their own, while they are active.
+
+    A deleted branch that can still be brought back is none of them.
+    """
     if not isinstance(user, User) or not user.is_active:
         return Conversation.objects.none()
-    return Conversation.objects.filter(owner=user)
+    return Conversation.objects.filter(owner=user, cut_at=None)
 
 
 def conversation_for(user: Person, conversation_id: UUID) -> Conversation:

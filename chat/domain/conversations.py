@@ -7,6 +7,7 @@ from datetime import date, datetime, timedelta
 from uuid import UUID
 
 from django.db import transaction
+from django.db.models import Q
 from django.http import Http404
 from django.utils import timezone
 from django.utils.translation import gettext as _
@@ -15,7 +16,7 @@ from accounts.domain import audit
 from accounts.models import User
 from chat import events
 from chat.domain import access, generations, titles
-from chat.models import Conversation
+from chat.models import Conversation, Message
 
 SIDEBAR_SIZE = 100
 
@@ -84,6 +85,7 @@ def rename(conversation: Conversation, title: str, *, actor: User) -> None:
 def delete(conversation: Conversation, *, actor: User) -> None:
     """The conversation with all its messages and runs; an answer being written there ends."""
     with transaction.atomic():
-        generations.hold(conversation.messages.all())
+        its = Q(conversation=conversation) | Q(conversation__cut_from=conversation)
+        generations.hold(Message.objects.filter(its))
         audit.record("conversation.deleted", actor=actor, about=conversation)
         conversation.delete()

@@ -79,8 +79,8 @@ def regenerate(
 
 def _locked(answer: Message) -> Message:
     """The answer as it is now; nobody asks, deletes or ends a run of it meanwhile."""
-    conversations.lock(answer.conversation_id)
-    found = Message.objects.select_for_update(of=("self",)).filter(pk=answer.pk)
+    conversation = conversations.lock(answer.conversation_id)
+    found = conversation.messages.select_for_update(of=("self",)).filter(pk=answer.pk)
     now = found.select_related("language_model", "conversation__language_model").first()
     if now is None:
         raise Http404

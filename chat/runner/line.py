@@ -13,7 +13,7 @@ from collections import deque
 from uuid import UUID
 
 from chat import events
-from chat.domain import generations
+from chat.domain import generations, standing
 from chat.runner import pace
 from chat.runner.desk import Desk
 from chat.runner.writing import Hands, Writing
@@ -62,6 +62,8 @@ class Line:
         self._desk = desk
         self._speeds: dict[UUID, Speed] = {}
         self._told: dict[tuple[str, str], tuple[int, int | None]] = {}
+        self._unkept: dict[str, standing.Stand] = {}
+        self._kept_at = 0.0
         self._queued = 0
         self._news = asyncio.Event()
 
@@ -117,11 +119,19 @@ class Line:
             standing[str(run.message.conversation_id), str(run.message_id)] = model, ahead
         told = {where: (ahead, self._seconds(model, ahead))
                 for where, (model, ahead) in standing.items()}  # fmt: skip
-        news = [events.Waits(*where, *stand) for where, stand in told.items()
-                if self._told.get(where) != stand]  # fmt: skip
+        moved = {where: stand for where, stand in told.items() if self._told.get(where) != stand}
         self._told = told
-        if news:
-            await events.tell(*news)
+        if moved:
+            await events.tell(*(events.Waits(*where, *stand) for where, stand in moved.items()))
+        await self._keep(moved)
+
+    async def _keep(self, moved: dict[tuple[str, str], standing.Stand]) -> None:
+        """Store where they stand, for pages that read it: seldom, since they ask seldom."""
+        self._unkept.update({answer: stand for (_, answer), stand in moved.items()})
+        now = time.monotonic()
+        if self._unkept and now - self._kept_at >= pace.PLACES_S:
+            self._kept_at, unkept, self._unkept = now, self._unkept, {}
+            await self._desk.do(standing.keep, unkept)
 
     def _seconds(self, model: UUID | None, ahead: int) -> int | None:
         speed = self._speeds.get(model) if model else None

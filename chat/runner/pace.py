@@ -13,6 +13,7 @@ LEAST_CLAIM_S: Final = 0.04  # between two; who asks alone is claimed at once
 WATCH_S: Final = 0.5
 LINE_S: Final = 1.0
 LEAST_LINE_S: Final = 0.25  # between two tellings of the line
+PLACES_S: Final = 1.0  # between two times that places are stored
 CATALOGUE_S: Final = 15.0
 CATALOGUE_SILENT_S: Final = 1.0
 PATIENCE_S: Final = 5.0  # with an engine that is away

@@ -42,18 +42,30 @@ def edit(request: PageRequest, message_id: UUID) -> HttpResponse:
 @require_http_methods(["GET", "POST"])
 @never_cache
 def delete(request: PageRequest, message_id: UUID) -> HttpResponse:
-    """Ask, then delete the message and what follows it for good."""
+    """Ask, then delete the message and what follows it; the reply offers to undo that."""
     found = access.message_for(request.user, message_id)
     branch = branches.of(found)
     if branch.is_all:
         return _elsewhere(request, reverse("chat:delete", args=[found.conversation_id]))
     if request.method == "GET":
         return replies.in_place(request, found, "chat/_delete.html", branch=branch)
-    shown = branches.delete(found, actor=request.user)
-    if shown is None:
-        return _elsewhere(request, reverse("chat:new"))
-    follows = shown.pk != branch.top.parent_id
-    return replies.branch(request, shown) if follows else replies.ended(request, shown)
+    done = branches.delete(found, actor=request.user)
+    if done.shown is None:
+        return _elsewhere(request, reverse("chat:conversation", args=[found.conversation_id]))
+    follows = done.shown.pk != branch.top.parent_id
+    reply = replies.branch if follows else replies.ended
+    return reply(request, done.shown, cut=done.branch)
+
+
+@require_POST
+def restore(request: PageRequest, conversation_id: UUID, branch_id: UUID) -> HttpResponse:
+    """Undo a deletion."""
+    found = access.conversation_for(request.user, conversation_id)
+    try:
+        top = branches.restore(found, branch_id, actor=request.user)
+    except branches.Erased:
+        return replies.too_late(request, found)
+    return replies.branch(request, top)
 
 
 @require_POST

@@ -11,7 +11,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
 from accounts.requests import PageRequest
-from chat.domain import access, catalogue, paths
+from chat.domain import access, branches, catalogue, paths
 from chat.domain.paths import Page
 from chat.models import Conversation, Message
 from chat.views import frames, replies
@@ -27,6 +27,7 @@ def conversation_context(
         "page": page,
         "leaf": page.leaf,
         "active": page.active,
+        "cut": branches.restorable(conversation),
         "several_models": catalogue.usable_by(request.user).count() > 1,
     }
 

@@ -13,7 +13,7 @@ from django_htmx.http import replace_url, reswap, retarget
 from accounts.requests import PageRequest
 from chat.domain import paths
 from chat.domain.paths import Page
-from chat.models import Message
+from chat.models import Conversation, Message
 from chat.views import frames
 
 
@@ -28,21 +28,21 @@ def stretch(request: PageRequest, page: Page, **more: Any) -> HttpResponse:
     return render(request, "chat/_stretch.html", {"page": page, "active": page.active, **more})
 
 
-def branch(request: PageRequest, message: Message) -> HttpResponse:
+def branch(request: PageRequest, message: Message, **more: Any) -> HttpResponse:
     """Go on with ``message`` and what follows it, in the place of another version."""
     if not request.htmx:
         return redirect(address(message))
     page = paths.since(message, including=True)
-    response = stretch(request, page, goes_on=True, version=page.readings[0])
+    response = stretch(request, page, goes_on=True, version=page.readings[0], **more)
     response["HX-Reswap"] = "tail"  # chat.js: in the place of the message and all after it
     return replace_url(response, address(message).partition("#")[0])
 
 
-def ended(request: PageRequest, last: Message) -> HttpResponse:
+def ended(request: PageRequest, last: Message, **more: Any) -> HttpResponse:
     """Nothing follows ``last`` any more."""
     if not request.htmx:
         return redirect(address(last))
-    response = stretch(request, Page([], last), goes_on=True)
+    response = stretch(request, Page([], last), goes_on=True, **more)
     return replace_url(response, address(last).partition("#")[0])
 
 
@@ -55,6 +55,13 @@ def in_place(
         return render(request, form, context, status=status)
     around = frames.frame(request, message.conversation)
     return render(request, "chat/act.html", {**around, **context}, status=status)
+
+
+def too_late(request: PageRequest, conversation: Conversation) -> HttpResponse:
+    """What was deleted cannot be brought back any more."""
+    if request.htmx:
+        return reswap(render(request, "chat/_too_late.html", status=409), "outerHTML")
+    return redirect("chat:conversation", conversation_id=conversation.pk)
 
 
 def refused(

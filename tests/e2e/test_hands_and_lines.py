@@ -84,5 +84,37 @@ async def test_reading_by_polling_where_sockets_are_blocked(visitor: Visitor) ->
     assert first and second and first != second
 
 
+async def test_a_socket_that_brings_nothing_any_more_is_replaced(visitor: Visitor) -> None:
+    lines: list[WebSocketRoute] = []
+    dead: list[WebSocketRoute] = []
+
+    def carry(line: WebSocketRoute) -> None:
+        lines.append(line)
+        server = line.connect_to_server()
+        server.on_message(lambda frame: None if line in dead else line.send(frame))
+
+    context = await visitor.context()
+    await context.route_web_socket("**/ws/**", carry)
+    alice = await visitor.window(context)
+    await alice.page.clock.install()
+    await alice.sign_in(visitor.house.alice)
+    path = await alice.ask("Name a mountain.")
+    await alice.until_state("done")
+    dead.extend(lines)
+    other = await visitor.person(visitor.house.alice)
+    await other.open(path)
+    await other.ask("Name a river.")
+    await other.until_state("done")
+    questions = alice.page.locator("article.question")
+    await expect(questions).to_have_count(1)
+
+    # Neither end was told, so only the silence can be noticed. The new line brings what comes.
+    await alice.page.clock.fast_forward("01:00")
+    await other.ask("Name a lake.")
+    await expect(questions).to_have_count(3)
+    await alice.until_state("done")
+    assert len(lines) > len(dead)
+
+
 async def _refuse(socket: WebSocketRoute) -> None:
     await socket.close(code=1001)

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import pytest
+from django.urls import reverse
 from django.utils import translation
 
 from chat import events
+from chat.domain import standing
 from chat.domain.messages import Asked
 from chat.templatetags.chat_line import in_line
 from tests import factories
 from tests.integration.test_socket import Answer
-from tests.people import People
+from tests.people import People, browser
 from tests.readers import Page
 from tests.scripts import in_database
 
@@ -48,6 +50,27 @@ async def test_it_is_said_and_moves_and_goes_with_the_first_word(
         assert f'id="m-{asked.answer.pk}-wait" hx-swap-oob="delete"' in page.frames[-1]
         await events.tell(place(asked, 2))
         assert await page.quiet()
+
+
+async def test_a_page_that_polls_reads_where_it_stands(people: People, asked: Asked) -> None:
+    url = reverse("chat:answer", args=[asked.answer.pk])
+    alice = browser(people.alice)
+
+    def polled() -> str:
+        return alice.get(url, headers={"HX-Request": "true"}).content.decode()
+
+    assert "in line" not in await in_database(polled)()
+    await in_database(standing.keep)({str(asked.answer.pk): (3, 12)})
+    assert "3rd in line, about 10 s" in await in_database(polled)()
+    # The page itself too, before its socket or its first poll.
+    page = reverse("chat:conversation", args=[asked.conversation.pk])
+    assert b"3rd in line, about 10 s" in (await in_database(alice.get)(page)).content
+    await in_database(standing.keep)({str(asked.answer.pk): (1, None)})
+    told = await in_database(polled)()
+    assert "1st in line" in told and "about" not in told
+    answer = await Answer(asked).begin()
+    await answer.write("Well, ")
+    assert "in line" not in await in_database(polled)()
 
 
 async def test_it_is_said_in_the_readers_language(people: People, asked: Asked) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 from datetime import timedelta
+from typing import Any
 from uuid import uuid4
 
 import pytest
@@ -102,6 +103,20 @@ async def test_everybody_is_answered_at_once(people: People) -> None:
         for each in asked:
             await written(each)
         assert engine.running == 3
+
+
+async def test_who_waits_for_a_runner_is_kept_at_the_place_that_was_told(
+    people: People, bell: list[dict[str, object]], settings: Any
+) -> None:
+    settings.RUNNER_ANSWERS = 1
+    async with engine_host(), running():
+        await written(await ask(people.alice, "Tell me for ever"))
+        await ask(people.bob, "Me too")
+        third = await ask(people.mallory, "And me")
+        queued = third.answer.generations.filter(state=State.QUEUED)
+        await until(in_database(queued.filter(ahead=2).exists))
+        told = [n for n in bell if n["kind"] == "waits" and n["answer"] == str(third.answer.pk)]
+    assert told[-1]["ahead"] == 2
 
 
 async def test_a_follow_up_carries_the_whole_path(people: People) -> None:

@@ -6,6 +6,7 @@ const SILENCE_MS = 4000;
 const GREETING_MS = 700;
 const RECONNECT_MS = 500;
 const RECONNECT_MOST_MS = 8000;
+const DEAD_MS = 40_000; // a socket that lives says something every 24 s, be it only a blank
 
 const scroller = document.querySelector("#scroller");
 const messages = document.querySelector("#messages");
@@ -17,7 +18,9 @@ const touch = matchMedia("(hover: none) and (pointer: coarse)").matches;
 const opens = new Map(); // the id of a long open block: its HTML, as the socket told it
 let held = []; // parts of frames whose answer is not on the page yet
 let last = null; // the last message here when the page asked what comes after it
-let openedAt = 0; // when the socket opened; 0 while it is away
+let socket = null; // what htmx tells of the socket that opened last
+let openedAt = 0; // when it opened; 0 while it is away
+let spokeAt = 0;
 let catchingUp = false;
 
 // Half fixed, half chance: a thousand pages must not all come back in the same instant.
@@ -113,16 +116,17 @@ function askFor(answer) {
 }
 
 // The article that a part of a frame belongs to: m-<uuid>, without -blocks or -open.
-function articleId(id) {
-  return id.slice(0, "m-".length + 36);
-}
+const articleId = (id) => id.slice(0, "m-".length + 36);
+
+const END = ":scope > article:is(:last-child, :has(+ .undo:last-child))";
+const theLast = () => messages.querySelector(END);
 
 // An answer began that this page has not: its own question is on the way, or it was asked elsewhere,
 // after the last message here or on another branch. Other branches are left alone.
 function catchUp() {
   if (catchingUp || composer?.classList.contains("htmx-request")) return;
   catchingUp = true;
-  last = messages.querySelector(":scope > article:last-child");
+  last = theLast();
   const done = () => {
     for (const part of held) if (part.id.startsWith("m-")) elsewhere.add(articleId(part.id));
     held = [];
@@ -144,6 +148,7 @@ function releaseHeld() {
 }
 
 function poll() {
+  if (openedAt && Date.now() - spokeAt > DEAD_MS) revive();
   if (document.hidden) return;
   for (const answer of document.querySelectorAll("article[aria-busy]")) {
     const last = Math.max(heardAt.get(answer.id) ?? 0, askedAt.get(answer) ?? 0);
@@ -153,14 +158,19 @@ function poll() {
   }
 }
 
-function setAway(away) {
-  const sentence = document.querySelector("#away");
-  if (sentence) sentence.hidden = !away;
+// Nobody told either end: a lid was closed, a proxy forgot. Its end, once it is noticed, is no news.
+function revive() {
+  openedAt = 0;
+  socket.event.target.onclose = null;
+  socket.socketWrapper.reconnect();
 }
+
+const setAway = (away) => document.querySelector("#away")?.toggleAttribute("hidden", !away);
 
 function listen() {
   const on = (name, act) => document.body.addEventListener(`htmx:${name}`, act);
-  on("wsOpen", () => { openedAt = Date.now(); setAway(false); });
+  on("wsOpen", ({ detail }) => { socket = detail; openedAt = spokeAt = Date.now(); setAway(false); });
+  on("wsBeforeMessage", () => { spokeAt = Date.now(); });
   on("wsClose", (event) => {
     openedAt = 0;
     // The session ended: what was private leaves the screen; the draft is kept.
@@ -173,7 +183,7 @@ function listen() {
     // While the request was under way the socket has told the end of this answer.
     const ended = !target.hasAttribute("aria-busy") && heardAt.get(target.id) > askedAt.get(xhr);
     // Or the composer brought what comes after the last message, or this became another branch.
-    const behind = messages?.lastElementChild !== last || composer?.matches(".htmx-request");
+    const behind = messages && theLast() !== last || composer?.matches(".htmx-request");
     // A button that is gone by now was on something the socket has told anew since.
     if (elt === messages ? behind : ended || !elt.isConnected) event.detail.shouldSwap = false;
     // What went wrong with a poll is no news about the text in the composer.

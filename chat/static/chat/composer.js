@@ -12,9 +12,7 @@ let draftTimer = 0;
 let sent = "";
 let sentAt = -SECOND_CLICK_MS;
 
-function draftKey() {
-  return `draft:${document.body.dataset.person}:${composer.dataset.draft}`;
-}
+const draftKey = () => `draft:${document.body.dataset.person}:${composer.dataset.draft}`;
 
 function saveDraft() {
   clearTimeout(draftTimer);
