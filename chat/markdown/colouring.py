@@ -23,6 +23,11 @@ def label(info: str) -> str:
     return info.split(maxsplit=1)[0][:40] if info.strip() else ""
 
 
+def knows(language: str) -> bool:
+    """Whether there are colours for it."""
+    return bool(language) and _lexer(language) is not None
+
+
 def colour(code: str, language: str) -> str:
     """The code as HTML: coloured where the language is known, else only escaped.
 
@@ -38,7 +43,7 @@ def colour(code: str, language: str) -> str:
 def _coloured(code: str, lexer: Lexer) -> str:
     if len(code) > PORTION or any(len(line) > _LINE_LIMIT for line in code.split("\n")):
         return escape(code)
-    return str(highlight(code, lexer, HtmlFormatter(nowrap=True)))
+    return str(highlight(code, lexer, _formatter()))
 
 
 def _portions(code: str) -> Iterator[str]:
@@ -51,6 +56,12 @@ def _portions(code: str) -> Iterator[str]:
         begin = end
     if begin < len(code):
         yield code[begin:]
+
+
+@lru_cache(maxsize=1)
+def _formatter() -> HtmlFormatter:
+    """Made once: it works out its styles, which takes longer than colouring a line."""
+    return HtmlFormatter(nowrap=True)
 
 
 @lru_cache(maxsize=128)

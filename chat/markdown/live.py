@@ -15,6 +15,7 @@ from markdown_it.token import Token
 from markdown_it.utils import EnvType
 
 from chat.markdown import ends, notes
+from chat.markdown.quick import plain_paragraph
 from chat.markdown.reading import closing, read, references, write
 from chat.markdown.shapes import WORDS, Paragraph, Shape, shape_of
 
@@ -24,6 +25,7 @@ _OVERHEAD: Final = 60  # what rendering a block costs beside its text, in charac
 _ENOUGH: Final = 100  # how much of a line that is not whole says what it begins
 _YOUNG: Final = 6  # a line that short may still turn out to begin another block
 _AFTER_BLANK = re.compile(r"(?:^|\n)[ \t]*\n\Z")
+_MANY: Final = 64  # pieces are put together when there are more: to join them has its cost
 _HERE: Final = "\ue000"  # marks in rendered text where the next words will stand
 
 
@@ -70,11 +72,14 @@ class Live:
     @property
     def open(self) -> SafeString:
         """What is not finished, as HTML that is complete in itself."""
-        shape, plain = self._shape, "".join(self._plain)
-        if (not plain or plain.isspace()) and (not self._tail or self._tail.isspace()):
+        shape = self._shape
+        if len(self._plain) > _MANY:
+            self._plain = ["".join(self._plain)]
+        if not (_says(self._tail) or any(map(_says, self._plain))):
             return SafeString("")
-        # Each of these is escaped, clean, or a shape's own.
-        return SafeString(f"{shape.before}{self._done}{self._head}{plain}{self._foot}{shape.after}")
+        # Each of these is escaped, clean, or a shape's own. Once copied, whatever its length.
+        parts = shape.before, self._done, self._head, *self._plain, self._foot, shape.after
+        return SafeString("".join(parts))
 
     def feed(self, text: str) -> None:
         """Take the next piece."""
@@ -129,6 +134,13 @@ class Live:
             self._after_blank = not line.strip()
 
     def _settle(self) -> None:
+        words, rest = plain_paragraph(self._tail)
+        if words:
+            self.blocks.append(SafeString(words))
+            self._sources.append("")
+            self._begin(rest)
+            self._guess()
+            return
         tokens = read(self._tail)
         begins = ends.starts(tokens)
         count = ends.settled(tokens, begins, self._tail)
@@ -222,3 +234,7 @@ class Live:
         self.blocks.append(closing(said, env))
         self._sources.clear()
         self._late = False
+
+
+def _says(text: str) -> bool:
+    return bool(text) and not text.isspace()

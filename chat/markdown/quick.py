@@ -1,7 +1,7 @@
 """Running text shown for the moment: bold, italic and code as they are nearly always written.
 
 The parser needs ten times as long to say the same about such simple words. What is not simple is
-left to it, and what is finished is always its work.
+left to it, and what is finished is always its work, but for a paragraph of mere words.
 """
 
 from __future__ import annotations
@@ -18,6 +18,10 @@ _MARKED = re.compile(
     r"|\*\*(?=\S)(?P<strong>[^*]+?)(?<=\S)\*\*"
     r"|(?<!\w)\*(?=\S)(?P<em>[^*]+?)(?<=\S)\*(?!\w)"
 )
+# One line that begins with a letter and the blank line that ends it, without anything that means
+# something to the parser or to HTML.
+_MEANS = r"\x00-\x1f\x7f-\xa0\\`*_~$\[\]<>&"
+_PLAIN = re.compile(rf"\n*([^\W\d_](?:[^{_MEANS}]*[^{_MEANS}\s])?) *\n\n+")
 
 
 def is_simple(text: str) -> bool:
@@ -50,3 +54,12 @@ def _mark(found: re.Match[str]) -> str:
     tag = str(found.lastgroup)
     inside = found[tag]
     return f"<{tag}>{inside if tag == 'code' else _marked(inside)}</{tag}>"
+
+
+def plain_paragraph(source: str) -> tuple[str, str]:
+    """A whole paragraph of mere words at the beginning, as clean HTML, and what comes after it.
+
+    Without one there is no HTML, and all of it is the rest.
+    """
+    found = _PLAIN.match(source)
+    return (f'<p dir="auto">{found[1]}</p>\n', source[found.end() :]) if found else ("", source)

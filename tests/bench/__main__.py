@@ -1,4 +1,4 @@
-"""``python -m tests.bench engine`` or ``web``: what ``deploy/bench`` hands over to."""
+"""``python -m tests.bench engine|web|markdown|search``: what ``deploy/bench`` hands over to."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 import uvloop
 
-from tests.bench import command_line, machine, table, web
+from tests.bench import command_line, machine, markdown, search, table, web
 from tests.bench.load import Load
 from tests.bench.measuring import Plan, Row, measure, tell
 from tests.bench.references import BareLoop, BatchedBench, Reference
@@ -26,6 +26,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     if options.kind == "web":
         return web.run(options)
+    if options.kind == "search":
+        return search.run(options)
+    if options.kind == "markdown":
+        return markdown.run(options)
     rows: list[Row] = []
     try:
         loads = command_line.loads(options.loads, options.set)

@@ -19,8 +19,10 @@ RUNS = 3
 def read(arguments: Sequence[str] | None) -> argparse.Namespace:
     """The options. Leaves with 2 and a sentence where they are wrong."""
     parser = argparse.ArgumentParser(prog="deploy/bench", description=__doc__)
-    kinds = parser.add_subparsers(required=True, dest="kind", metavar="engine|web")
+    kinds = parser.add_subparsers(required=True, dest="kind", metavar="engine|web|markdown|search")
     _of_the_web(kinds.add_parser("web", help="measure everything but the engine"))
+    _of_markdown(kinds.add_parser("markdown", help="measure how answers are shown that grow"))
+    _of_search(kinds.add_parser("search", help="measure search and the sidebar"))
     engine = kinds.add_parser(
         "engine",
         help="measure an engine over HTTP",
@@ -62,6 +64,32 @@ def _of_the_web(web: argparse.ArgumentParser) -> None:
     add("--tokens", type=_positive, default=200, metavar="N", help="an answer's (default: 200)")
     add("--pace", type=float, default=20.0, metavar="N", help="tokens a second (default: 20)")
     add("--runs", type=_positive, default=RUNS, metavar="N", help=f"rounds (default: {RUNS})")
+
+
+def _of_markdown(markdown: argparse.ArgumentParser) -> None:
+    markdown.description = (
+        "Renders answers of several shapes piece by piece, as a page sees them grow, and once; "
+        "prints what the one costs as a multiple of the other. Starts nothing."
+    )
+    add = markdown.add_argument
+    add("--json", action="store_true", help="print one JSON object and nothing else")
+    add("--characters", type=_positive, default=50_000, metavar="N",
+        help="how long each answer is (default: 50000)")  # fmt: skip
+    add("--piece", type=_positive, default=20, metavar="N",
+        help="characters that come at once: a tick of a fast answer (default: 20)")  # fmt: skip
+    add("--runs", type=_positive, default=RUNS, metavar="N", help=f"rounds (default: {RUNS})")
+
+
+def _of_search(search: argparse.ArgumentParser) -> None:
+    search.description = (
+        "Builds conversations in a PostgreSQL of its own, then searches them as everybody."
+    )
+    add = search.add_argument
+    add("--json", action="store_true", help="print one JSON object and nothing else")
+    add("--messages", type=_positive, default=1_000_000, metavar="N", help="default: 1,000,000")
+    add("--people", type=_positive, default=200, metavar="N", help="whose they are (default: 200)")
+    add("--asks", type=_positive, default=1, metavar="N", help="of each kind and person")
+    add("--keep", type=Path, metavar="DIR", help="build there, or measure what was built there")
 
 
 def loads(names: Sequence[str], sizes: Sequence[str]) -> list[Load]:

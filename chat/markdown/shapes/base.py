@@ -6,7 +6,6 @@ What a shape shows is for the moment; the finished block is rendered anew and in
 from __future__ import annotations
 
 import re
-from typing import ClassVar
 
 from markdown_it.utils import EnvType
 
@@ -30,7 +29,7 @@ class Shape:
     before = ""
     after = ""
     bare: tuple[str, str] = ("", "")  # what stands around text that nobody rendered yet
-    marks: ClassVar[re.Pattern[str]] = re.compile(r"[^\w\s,.;:()'\"/?%@=-]|\n")  # worth a look
+    marks: re.Pattern[str] = re.compile(r"[^\w\s,.;:()'\"/?%@=-]|\n")  # worth a look
 
     def __init__(self, definitions: EnvType) -> None:
         self._definitions = definitions

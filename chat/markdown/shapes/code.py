@@ -14,6 +14,7 @@ from chat.markdown.shapes.base import Shape
 
 _SPANNING = ('"""', "'''", "`")
 _LONG = 2_000
+_FENCE = re.compile(r"\n {0,3}[`~]")
 
 
 class Code(Shape):
@@ -24,6 +25,9 @@ class Code(Shape):
     def __init__(self, definitions: EnvType, token: Token) -> None:
         super().__init__(definitions)
         self._language = colouring.label(token.info)
+        self._is_coloured = colouring.knows(self._language)
+        if not self._is_coloured:
+            self.marks = _FENCE
         self.before, self.after = code_frame(self._language)
         self._end = re.compile(rf" {{0,3}}{re.escape(token.markup)}{token.markup[0]}*[ \t]*$")
 
@@ -31,6 +35,8 @@ class Code(Shape):
         return not whole or not self._end.match(line)
 
     def cut(self, rest: str) -> int:
+        if not self._is_coloured:
+            return 0  # it stands as it will stand
         end = rest.rfind("\n") + 1
         lines = rest[:end]
         apart = all(lines.count(mark) % 2 == 0 for mark in _SPANNING)
@@ -42,4 +48,4 @@ class Code(Shape):
 
     def cost(self, source: str) -> int:
         # A line is not worth colouring before it is whole.
-        return len(source) + 30 if self._language and "\n" in source else 0
+        return len(source) + 30 if self._is_coloured and "\n" in source else 0
