@@ -185,9 +185,8 @@ class Person:
             else:
                 self.tab.take(reply.text)
             return True
-        slack = int(len(voice.letters) / voice.seconds(len(voice.letters))) + 1
         path = urlsplit(reply.leads_to).path
-        tab = Tab(self._browser, self._log, path, self._chance, slack)
+        tab = Tab(self._browser, self._log, path, self._chance)
         limit = time.monotonic() + AGAIN_WITHIN_S
         while not await tab.open():
             if time.monotonic() > limit:

@@ -33,7 +33,8 @@ class Post:
 
 @dataclass
 class Sight:
-    """What one page showed of one answer. ``grew`` holds (when, letters); ``text`` is the longest.
+    """What one page showed of one answer. ``grew`` holds (when, letters); ``text`` is the longest,
+    ``told`` how many letters there were when the socket last spoke of it.
 
     ``torn`` is the first text that did not go on from the one before: (when, before, after).
     """
@@ -41,17 +42,23 @@ class Sight:
     answer: str
     grew: list[tuple[float, int]] = field(default_factory=list)
     text: str = ""
+    told: int = 0
     torn: tuple[float, str, str] | None = None
     state: str = ""
     ended_at: float | None = None
 
-    def show(self, at: float, text: str, slack: int) -> None:
-        """The page shows ``text``. One poll older than a frame is no tear up to ``slack``."""
+    def show(self, at: float, text: str, least: int) -> None:
+        """The page shows ``text``. What comes by one way may be older than what came by the other:
+        no tear where ``least`` letters of the longest are left."""
         if len(text) > len(self.text) and text.startswith(self.text):
             self.grew.append((at, len(text)))
             self.text = text
-        elif not (self.text.startswith(text) and len(self.text) - len(text) <= slack):
+        elif not (self.text.startswith(text) and len(text) >= least):
             self.torn = self.torn or (at, self.text, text)
+
+    def shown_at(self, at: float) -> int:
+        """Letters of the longest text that was shown until ``at``."""
+        return max((letters for when, letters in self.grew if when <= at), default=0)
 
 
 @dataclass

@@ -30,11 +30,8 @@ SIGNED_OUT = 4401
 class Tab:
     """A page at ``path``. ``sights`` is what its reader saw of each answer."""
 
-    def __init__(
-        self, browser: Browser, log: Log, path: str, chance: random.Random, slack: int
-    ) -> None:
+    def __init__(self, browser: Browser, log: Log, path: str, chance: random.Random) -> None:
         self.browser, self.path = browser, path
-        self._slack = slack  # letters that a poll which is older than a frame may take back
         self.sights: dict[str, Sight] = {}
         self.moved = asyncio.Event()
         self._reads = asyncio.Event()
@@ -68,19 +65,21 @@ class Tab:
 
     async def load(self) -> bool:
         """The whole page anew, as it comes over HTTP."""
+        asked_at = time.monotonic()
         reply = await self.browser.get(self.path)
         if reply.signed_out:
             self._log.signed_out.append(f"the reader of {self.path}")
         if not reply.accepted:
             return False
         self._page = dom.parse(reply.text)
-        self._look()
+        self._look(asked_at)
         return True
 
     def take(self, fragment: str, asked_at: float | None = None) -> None:
         """A form's reply: new messages go to the end; one that is here already is made anew, but
         not when the socket told its end after ``asked_at`` (``None``: it is never made anew)."""
         messages = self._page.find("messages")
+        touched: set[str] = set()
         for part in dom.parse(fragment).elements:
             if part.tag != "article":
                 continue
@@ -89,7 +88,10 @@ class Tab:
                 messages.children.append(part)
             elif known is not None and self._is_older(answer, asked_at):
                 self._page.swap(part)
-        self._look()
+            else:
+                continue
+            touched.add(answer)
+        self._look(asked_at or 0.0, touched)
 
     def take_tail(self, after: str, fragment: str) -> None:
         """A reply that comes in the place of the message ``after`` and all that follow it."""
@@ -197,7 +199,7 @@ class Tab:
                 return
             else:
                 self._page.swap(part)
-        self._look(touched)
+        self._look(None, touched)
 
     def _complete(self, part: dom.Element) -> None:
         """Of a long open block only what is new at its end comes, counted in UTF-16."""
@@ -251,7 +253,7 @@ class Tab:
         part = dom.parse(reply.text).find(f"m-{answer}")
         if part is not None:
             self._page.swap(part)
-            self._look({answer})
+            self._look(asked_at, {answer})
 
     def _articles(self, only: set[str] | None = None) -> list[dom.Element]:
         """The answers, or those of them whose ids are named."""
@@ -261,8 +263,9 @@ class Tab:
             found = filter(None, (self._page.find(f"m-{answer}") for answer in only))
         return [e for e in found if e.tag == "article" and "answer" in e.classes]
 
-    def _look(self, only: set[str] | None = None) -> None:
-        """Write down what the page shows now."""
+    def _look(self, asked_at: float | None, only: set[str] | None = None) -> None:
+        """Write down what the page shows now. A reply is not older than what was shown when it was
+        ``asked_at``, and a frame (``None``) not older than the frame before."""
         now = time.monotonic()
         for article in self._articles(only):
             answer = article.id[2:]
@@ -271,7 +274,10 @@ class Tab:
                 sight = self.sights[answer] = Sight(answer)
                 self._log.sights.append(sight)
             prose = [e for e in article.walk() if "prose" in e.classes]
-            sight.show(now, squeezed("".join(e.text for e in prose)), self._slack)
+            text = squeezed("".join(e.text for e in prose))
+            sight.show(now, text, sight.told if asked_at is None else sight.shown_at(asked_at))
+            if asked_at is None:
+                sight.told = len(text)
             sight.state = article.attributes.get("data-state", "")
             writing = "aria-busy" in article.attributes
             sight.ended_at = None if writing else sight.ended_at or now

@@ -25,7 +25,7 @@ def well() -> Lap:
     log.posts = [Post("ask", "question", 1.0, TAG, "a", 2, 1.1, True)]
     sight = Sight("answer")
     for at, length in ((2.0, 40), (3.0, 80), (9.0, len(LETTERS))):
-        sight.show(at, LETTERS[:length], slack=0)
+        sight.show(at, LETTERS[:length], least=0)
     sight.state, sight.ended_at = "done", 9.1
     log.sights = [sight]
     log.looks = [Look(3.0, "a stranger", "GET /answers/answer/", opened=False)]
@@ -148,7 +148,7 @@ def done_too_early(log: Log, rows: Rows) -> None:
 
 
 def page_jumped_back(log: Log, rows: Rows) -> None:
-    log.sights[0].show(9.2, LETTERS[:20], slack=10)
+    log.sights[0].show(9.2, LETTERS[:20], least=21)
 
 
 def page_showed_anothers(log: Log, rows: Rows) -> None:
@@ -244,7 +244,7 @@ def test_every_invariant_has_a_breach() -> None:
 def test_a_poll_older_than_a_frame_is_no_tear() -> None:
     sight = Sight("answer")
     for text in ("abcdef", "abcd", "abcdefgh"):
-        sight.show(1.0, text, slack=2)
+        sight.show(1.0, text, least=3)
     assert sight.torn is None and squeezed("ab cd\n") == "abcd"
-    sight.show(2.0, "abcde", slack=2)
+    sight.show(2.0, "abcde", least=6)
     assert sight.torn == (2.0, "abcdefgh", "abcde")
