@@ -15,9 +15,11 @@ warnings.filterwarnings("ignore", message="StreamingHttpResponse must consume sy
 django.setup(set_prefix=False)
 
 from chat.routing import websocket_urlpatterns  # noqa: E402 - needs the apps to be ready
+from chat.views.warming import warm  # noqa: E402 - likewise
 from deploy.pages import Pages  # noqa: E402 - likewise
 
 pages = Pages()
+warm()
 
 application = ProtocolTypeRouter(
     {"http": pages, "websocket": SessionMiddlewareStack(URLRouter(websocket_urlpatterns))}

@@ -7,9 +7,11 @@ from collections.abc import AsyncIterator
 
 import httpx
 import pytest
+from django.template import engines
 from django.templatetags.static import static
 
 from chat.models import Generation
+from chat.views.warming import warm
 from deploy import pages
 from tests import factories
 from tests.people import People, session_of
@@ -54,6 +56,14 @@ async def test_a_page_a_refusal_and_a_file(web: httpx.AsyncClient, people: Peopl
     assert (file.status_code, file.headers["content-type"][:15]) == (200, "text/javascript")
     assert "htmx.defineExtension" in file.text
     assert (await web.get("/no/such/page/")).status_code == 404
+
+
+def test_what_pages_are_made_of_is_there_before_the_first_reader() -> None:
+    [partials] = engines["django"].engine.template_loaders
+    [cached] = partials.loaders
+    cached.reset()
+    warm()
+    assert {"chat/page.html", "chat/_undo.html"} <= set(cached.get_template_cache)
 
 
 async def test_fifty_posts_at_once_are_fifty_questions(
