@@ -2,12 +2,13 @@
 
 from django.urls import path
 
-from chat.views import answers, branches, conversations, messages, pages
+from chat.views import answers, branches, conversations, messages, pages, search
 
 app_name = "chat"
 
 urlpatterns = [
     path("", pages.new, name="new"),
+    path("search/", search.search, name="search"),
     path("conversations/", messages.start, name="start"),
     path("conversations/<uuid:conversation_id>/", pages.conversation, name="conversation"),
     path("conversations/<uuid:conversation_id>/messages/", messages.ask, name="ask"),

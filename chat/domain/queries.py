@@ -1,0 +1,102 @@
+"""What a person typed to search for, as terms. Knows the database's syntax, but no database."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from chat.domain import folding
+
+MOST_TERMS: Final = 12
+MOST_CHARACTERS: Final = 1000
+_QUOTES: Final = str.maketrans(dict.fromkeys("“”„‟«»＂", '"'))
+_PARTS: Final = re.compile(r'(?P<without>-?)(?:"(?P<quoted>[^"]*)"?|(?P<bare>[^\s"]+))')
+
+
+@dataclass(frozen=True, slots=True)
+class Term:
+    """A word that may stand in any of ``forms``, or a run of a script without spaces.
+
+    A word stands for all that begin with it, unless it is ``whole``.
+    """
+
+    forms: tuple[str, ...]
+    is_run: bool = False
+    whole: bool = False
+
+    def fits(self, word: str) -> bool:
+        """Whether this word of a text (one of ``folding.words``) is meant."""
+        if self.is_run or folding.is_run(word):
+            return self.is_run and self.forms[0] in word
+        return any(
+            kept == form if self.whole else kept.startswith(form)
+            for kept in folding.kept(word)
+            for form in self.forms
+        )
+
+    def lexemes(self, key: str, *, whole: bool) -> str:
+        """The term in the syntax of a tsquery, among the words of the owner with this key."""
+        if self.is_run:
+            [run] = self.forms
+            found = folding.pairs(run)
+            return " & ".join(f"'{key}{pair}'{'' if len(pair) > 1 else ':*'}" for pair in found)
+        beginning = "" if whole or self.whole else ":*"
+        return "(" + " | ".join(f"'{key}{form}'{beginning}" for form in self.forms) + ")"
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """All of ``terms`` and none of ``without``; the words of each phrase stand together."""
+
+    terms: tuple[Term, ...] = ()
+    without: tuple[Term, ...] = ()
+    phrases: tuple[tuple[Term, ...], ...] = ()
+
+    @property
+    def must_be_read(self) -> bool:
+        """Whether the index alone cannot say that a text fits."""
+        return bool(self.phrases) or any(t.is_run and len(t.forms[0]) > 2 for t in self.terms)
+
+    def tsquery(self, owner_key: str, *, whole: bool) -> str:
+        """For the index. ``whole``: words as they are, without those that begin with them."""
+        wanted = [term.lexemes(owner_key, whole=whole) for term in self.terms]
+        unwanted = [f"!({term.lexemes(owner_key, whole=True)})" for term in self.without]
+        return " & ".join([*wanted, *unwanted])
+
+    def fits(self, text: str) -> bool:
+        """Whether the phrases and runs are really there; the index has said the rest."""
+        words = folding.words(text)
+        runs = [term for term in self.terms if term.is_run]
+        return all(any(run.fits(word) for word in words) for run in runs) and all(
+            any(_together(phrase, words, at) for at in range(len(words))) for phrase in self.phrases
+        )
+
+
+def read(text: str) -> Query:
+    """Words, "phrases", and -words that must not be there. What is more than twelve is left out."""
+    terms: list[Term] = []
+    without: list[Term] = []
+    phrases: list[tuple[Term, ...]] = []
+    for part in _PARTS.finditer(text[:MOST_CHARACTERS].translate(_QUOTES)):
+        quoted = part["quoted"] is not None
+        found = [
+            Term((word,), is_run=True)
+            if folding.is_run(word)
+            else Term(folding.sought(word), whole=quoted)
+            for word in folding.words(part["quoted"] if quoted else part["bare"])
+        ][:MOST_TERMS]
+        if part["without"]:
+            without += found
+        else:
+            terms += found
+            if quoted and len(found) > 1:
+                phrases.append(tuple(found))
+    return Query(tuple(terms[:MOST_TERMS]), tuple(without[:MOST_TERMS]), tuple(phrases))
+
+
+def _together(phrase: Sequence[Term], words: Sequence[str], at: int) -> bool:
+    return len(words) - at >= len(phrase) and all(
+        term.fits(words[at + offset]) for offset, term in enumerate(phrase)
+    )
