@@ -63,7 +63,7 @@ def test_what_pages_are_made_of_is_there_before_the_first_reader() -> None:
     [cached] = partials.loaders
     cached.reset()
     warm()
-    assert {"chat/page.html", "chat/_undo.html"} <= set(cached.get_template_cache)
+    assert {"chat/page.html", "chat/_undo.html", "base.html"} <= set(cached.get_template_cache)
 
 
 async def test_fifty_posts_at_once_are_fifty_questions(
