@@ -12,7 +12,7 @@ from chat.domain.queries import Term
 
 LENGTH: Final = 220
 BEFORE: Final = 50
-_LOOKED_AT: Final = 4000  # characters after the first place: one with more of the words may follow
+_LOOKED_AT: Final = 1000  # characters after the first place, for one with more of the terms
 _MOST_PLACES: Final = 100
 # Spaces, and what in Markdown only says how a text looks.
 _GAPS: Final = re.compile(r"[\s*`#|\x00-\x1f\u202a-\u202e\u2066-\u2069]+")
@@ -33,40 +33,56 @@ class _Place:
     term: int
 
 
-def around(text: str, terms: Sequence[Term], *, length: int = LENGTH) -> list[Part]:
-    """The ``length`` characters with most of the terms. Plain text: whoever shows it escapes it."""
-    places = _places(text, terms)
-    first = max(places, key=lambda place: _near(place, places, length), default=None)
-    start, end = _window(text, first.start if first else 0, length)
-    parts = [Part("… ")] if start else []
-    at = start
-    for place in places:
-        if start <= place.start and place.end <= end and place.start >= at:
-            parts += [Part(text[at : place.start]), Part(text[place.start : place.end], True)]
-            at = place.end
-    parts += [Part(text[at:end]), Part(" …" if end < len(text) else "")]
-    clean = (Part(_GAPS.sub(" ", part.text), part.found) for part in parts)
-    return [part for part in clean if part.text]
+class Marker:
+    """Finds terms in texts. Remembers what it has seen: the same words come again and again."""
 
+    def __init__(self, terms: Sequence[Term]) -> None:
+        self._terms = terms
+        self._looked_at = LENGTH if len(terms) == 1 else _LOOKED_AT
+        self._seen: dict[str, list[int]] = {}
 
-def _places(text: str, terms: Sequence[Term]) -> list[_Place]:
-    found: list[_Place] = []
-    for start, end, words in folding.pieces(text):
-        if found and (start > found[0].start + _LOOKED_AT or len(found) >= _MOST_PLACES):
-            break
-        found += [
-            _exactly(text, start, end, number, term)
-            for number, term in enumerate(terms)
+    def around(self, text: str, *, length: int = LENGTH) -> list[Part]:
+        """The ``length`` characters with most of the terms. Whoever shows them escapes them."""
+        places = self._places(text)
+        first = max(places, key=lambda place: _near(place, places, length), default=None)
+        start, end = _window(text, first.start if first else 0, length)
+        parts = [Part("… ")] if start else []
+        at = start
+        for place in places:
+            if place.start >= at and place.end <= end:
+                parts += [Part(text[at : place.start]), Part(text[place.start : place.end], True)]
+                at = place.end
+        parts += [Part(text[at:end]), Part(" …" if end < len(text) else "")]
+        clean = (Part(_GAPS.sub(" ", part.text), part.found) for part in parts)
+        return [part for part in clean if part.text]
+
+    def _places(self, text: str) -> list[_Place]:
+        found: list[_Place] = []
+        for start, piece in folding.pieces(text):
+            if found and (start > found[0].start + self._looked_at or len(found) >= _MOST_PLACES):
+                break
+            numbers = self._seen.get(piece)
+            if numbers is None:
+                numbers = self._seen[piece] = self._meant(piece)
+            for number in numbers:
+                found.append(_exactly(start, piece, number, self._terms[number]))
+        return sorted(found, key=lambda place: place.start)
+
+    def _meant(self, piece: str) -> list[int]:
+        """Which terms it fits."""
+        words = folding.words(piece)
+        return [
+            number
+            for number, term in enumerate(self._terms)
             if any(term.fits(word) for word in words)
         ]
-    return sorted(found, key=lambda place: place.start)
 
 
-def _exactly(text: str, start: int, end: int, number: int, term: Term) -> _Place:
+def _exactly(start: int, piece: str, number: int, term: Term) -> _Place:
     """A word whole; of a script without spaces, where it is written as asked, that part only."""
-    if term.is_run and (at := text.find(term.forms[0], start, end)) >= 0:
-        return _Place(at, at + len(term.forms[0]), number)
-    return _Place(start, min(end, start + LENGTH // 2), number)
+    if term.is_run and (at := piece.find(term.forms[0])) >= 0:
+        return _Place(start + at, start + at + len(term.forms[0]), number)
+    return _Place(start, start + min(len(piece), LENGTH // 2), number)
 
 
 def _near(place: _Place, places: Sequence[_Place], length: int) -> int:

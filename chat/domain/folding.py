@@ -66,10 +66,10 @@ def words(text: str) -> list[str]:
     return _SEPARATORS.sub(" ", text).split()
 
 
-def pieces(text: str) -> Iterator[tuple[int, int, list[str]]]:
-    """Where the words of ``text`` stand: start, end, and the word there, or several in a piece."""
+def pieces(text: str) -> Iterator[tuple[int, str]]:
+    """Where something stands in ``text`` that is a word, or several without a gap; and that."""
     for piece in _PIECES.finditer(text):
-        yield piece.start(), piece.end(), words(piece[0])
+        yield piece.start(), piece[0]
 
 
 def is_run(word: str) -> bool:
@@ -83,6 +83,8 @@ def kept(word: str) -> set[str]:
     A capital I may be either letter, so its word is kept under both. A run is kept as its pairs of
     characters and its last one, so that any part of it is found. ``word`` is one of ``words``.
     """
+    if word.isascii():
+        return {word[:LONGEST]}
     if is_run(word):
         return {*map("".join, pairwise(word)), word[-1]}
     found = _readings(word)

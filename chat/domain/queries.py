@@ -30,11 +30,10 @@ class Term:
         """Whether this word of a text (one of ``folding.words``) is meant."""
         if self.is_run or folding.is_run(word):
             return self.is_run and self.forms[0] in word
-        return any(
-            kept == form if self.whole else kept.startswith(form)
-            for kept in folding.kept(word)
-            for form in self.forms
-        )
+        kept = folding.kept(word)
+        if self.whole:
+            return not kept.isdisjoint(self.forms)
+        return any(form.startswith(self.forms) for form in kept)
 
     def lexemes(self, key: str, *, whole: bool) -> str:
         """The term in the syntax of a tsquery, among the words of the owner with this key."""

@@ -15,13 +15,13 @@ from uuid import UUID
 from django.db.models import BooleanField, Func, QuerySet, Value
 from django.utils import timezone
 
-from chat.domain import access, excerpts, queries
+from chat.domain import access, queries
 from chat.domain.access import Person
-from chat.domain.excerpts import Part
+from chat.domain.excerpts import Marker, Part
 from chat.domain.queries import Query
 from chat.models import Conversation, Message
 
-SHOWN: Final = 30
+SHOWN: Final = 20
 MESSAGES_SHOWN: Final = 2
 _RANKED: Final = 100  # of each kind: with the whole words, with their beginnings, by title
 _READ: Final = 300
@@ -147,13 +147,14 @@ def _hits(user: Person, query: Query, best: dict[UUID, _Candidate]) -> list[Hit]
         pk: sorted(one.messages, key=one.messages.__getitem__, reverse=True)[:MESSAGES_SHOWN]
         for pk, one in best.items()
     }
+    marker = Marker(query.terms)
     messages = _read(user, (pk for pks in shown.values() for pk in pks))
     return [
         Hit(
             conversations[pk],
-            excerpts.around(conversations[pk].title, query.terms),
+            marker.around(conversations[pk].title),
             [
-                Quotation(messages[one], excerpts.around(messages[one].text, query.terms))
+                Quotation(messages[one], marker.around(messages[one].text))
                 for one in shown[pk]
                 if one in messages
             ],

@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from chat.domain import excerpts, folding, queries
+from chat.domain import folding, queries
+from chat.domain.excerpts import Marker
 
 
 def finds(asked: str, text: str) -> bool:
@@ -151,8 +152,8 @@ def test_folding_comes_to_rest(text: str) -> None:
 
 @given(st.text(min_size=1))
 def test_every_word_of_a_text_finds_it(text: str) -> None:
-    for _, _, words in folding.pieces(text):
-        for word in words:
+    for _, piece in folding.pieces(text):
+        for word in folding.words(piece):
             if not folding.is_run(word):
                 assert any(form in folding.kept(word) for form in folding.sought(word))
 
@@ -166,14 +167,14 @@ def test_every_part_of_a_run_finds_it(run: str, data: st.DataObject) -> None:
 
 @given(st.text(alphabet=st.characters(codec="utf-8")), st.text(max_size=40))
 def test_an_excerpt_never_fails_and_never_invents(text: str, asked: str) -> None:
-    parts = excerpts.around(text, queries.read(asked).terms)
+    parts = Marker(queries.read(asked).terms).around(text)
     for part in parts:
         assert all(letter in text or letter in "… " for letter in part.text)
 
 
 def test_an_excerpt_marks_the_words_as_they_are_written() -> None:
     text = "x " * 400 + "DİLEKÇENİZ **hazır**, <b>dilekçe</b> numarası 7. " + "y " * 400
-    parts = excerpts.around(text, queries.read("dilekçe").terms)
+    parts = Marker(queries.read("dilekçe").terms).around(text)
     assert [part.text for part in parts if part.found] == ["DİLEKÇENİZ", "dilekçe"]
     whole = "".join(part.text for part in parts)
     assert "DİLEKÇENİZ hazır , <b>dilekçe</b>" in whole
@@ -182,5 +183,5 @@ def test_an_excerpt_marks_the_words_as_they_are_written() -> None:
 
 def test_an_excerpt_shows_where_most_of_the_words_stand() -> None:
     text = "mavi " + "x " * 300 + "mavi gök"
-    parts = excerpts.around(text, queries.read("mavi gök").terms)
+    parts = Marker(queries.read("mavi gök").terms).around(text)
     assert [part.text for part in parts if part.found] == ["mavi", "gök"]
