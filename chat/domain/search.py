@@ -93,19 +93,19 @@ def find(user: Person, text: str) -> Found:
         return Found(asked=False)
     now, owner_key = timezone.now(), str(user.pk)[:8]
     candidates: dict[UUID, _Candidate] = {}
-    full = False
+    more = False
     for tsquery, weight in _wanted(query, owner_key).items():
-        found = _newest(user, query, tsquery)
-        full |= len(found) == _RANKED
+        found, others = _newest(user, query, tsquery)
+        more |= others
         for pk, conversation, at in found:
             score = weight + _freshness(at, now)
             candidates.setdefault(conversation, _Candidate()).messages[pk] = score
-    titled = _titled(user, query, query.tsquery(owner_key, whole=False))
-    full |= len(titled) == _RANKED
+    titled, others = _titled(user, query, query.tsquery(owner_key, whole=False))
+    more |= others
     for pk, at in titled:
         candidates.setdefault(pk, _Candidate()).title = 0.75 + _freshness(at, now) / 2
     best = sorted(candidates.items(), key=lambda item: item[1].score, reverse=True)
-    return Found(_hits(user, query, dict(best[:SHOWN])), more=full or len(best) > SHOWN)
+    return Found(_hits(user, query, dict(best[:SHOWN])), more=more or len(best) > SHOWN)
 
 
 def _wanted(query: Query, owner_key: str) -> dict[str, float]:
@@ -116,23 +116,37 @@ def _wanted(query: Query, owner_key: str) -> dict[str, float]:
     }
 
 
-def _newest(user: Person, query: Query, tsquery: str) -> list[tuple[UUID, UUID, datetime]]:
-    """Id, conversation and date of the newest messages that fit."""
-    fitting = Message.objects.filter(
-        _MessageHas(Value(tsquery)), conversation__in=access.conversations_of(user)
-    ).order_by("-created_at")
-    columns = "pk", "conversation_id", "created_at"
-    if not query.must_be_read:
-        return list(fitting.values_list(*columns)[:_RANKED])
-    rows = fitting.values_list(*columns, "text")[:_READ]
-    return [row[:3] for row in rows if query.fits(row[3])][:_RANKED]
+def _newest(
+    user: Person, query: Query, tsquery: str
+) -> tuple[list[tuple[UUID, UUID, datetime]], bool]:
+    """Id, conversation and date of the newest messages that fit; whether there may be others.
+
+    Asked for by the index alone, and let through the door afterwards: joined, the planner may fold
+    every text of the person instead.
+    """
+    limit = _READ if query.must_be_read else _RANKED
+    fitting = Message.objects.filter(_MessageHas(Value(tsquery))).order_by("-created_at")
+    rows = list(fitting.values_list("pk", "conversation_id", "created_at")[:limit])
+    others = len(rows) == limit
+    visible = access.conversations_of(user).in_bulk({conversation for _, conversation, _ in rows})
+    rows = [row for row in rows if row[1] in visible]
+    if query.must_be_read:
+        read = _read(user, [pk for pk, _, _ in rows])
+        rows = [row for row in rows if row[0] in read and query.fits(read[row[0]].text)]
+    return rows, others
 
 
-def _titled(user: Person, query: Query, tsquery: str) -> list[tuple[UUID, datetime]]:
-    """Id and date of the newest conversations whose title fits."""
-    fitting = access.conversations_of(user).filter(_TitleHas(Value(tsquery)))
-    rows = fitting.order_by("-updated_at").values_list("pk", "updated_at", "title")[:_RANKED]
-    return [(pk, at) for pk, at, title in rows if not query.must_be_read or query.fits(title)]
+def _titled(user: Person, query: Query, tsquery: str) -> tuple[list[tuple[UUID, datetime]], bool]:
+    """Id and date of the newest conversations whose title fits, as with messages."""
+    fitting = Conversation.objects.filter(_TitleHas(Value(tsquery))).order_by("-updated_at")
+    found = list(fitting.values_list("pk", flat=True)[:_RANKED])
+    visible = access.conversations_of(user).in_bulk(found).values()
+    rows = [
+        (one.pk, one.updated_at)
+        for one in visible
+        if not query.must_be_read or query.fits(one.title)
+    ]
+    return rows, len(found) == _RANKED
 
 
 def _freshness(at: datetime, now: datetime) -> float:
