@@ -90,7 +90,8 @@ ALTER TABLE chat_message ADD COLUMN owner_key text;
 UPDATE chat_message m SET owner_key = left(c.owner_id::text, 8)
 FROM chat_conversation c WHERE c.id = m.conversation_id;
 ALTER TABLE chat_message ALTER COLUMN owner_key SET NOT NULL;
-CREATE FUNCTION chat_message_owner_key() RETURNS trigger LANGUAGE plpgsql AS $body$
+CREATE FUNCTION chat_message_owner_key() RETURNS trigger LANGUAGE plpgsql
+SET search_path FROM CURRENT AS $body$
 BEGIN
     NEW.owner_key := (
         SELECT left(owner_id::text, 8) FROM chat_conversation WHERE id = NEW.conversation_id
