@@ -129,7 +129,8 @@ class Batcher(Generic[V]):
 
     def _count(self, step: list[_Step[V]], seconds: float) -> None:
         tokens = sum(len(job.texts[number]) for job, number in step)
-        self._tally.step(tokens, tokens, len(step), seconds, self._device.texts)
+        self._tally.read(tokens)
+        self._tally.step(tokens, len(step), seconds, self._device.texts)
 
     def _fail(self, jobs: set[_Job[V]], error: Exception) -> None:
         with self._changed:

@@ -167,7 +167,7 @@ class DecodeLoop:
             if self._threads.observe(seconds, time.thread_time() - cpu):
                 self._device.use_threads(self._threads.count)
             slots = self._scheduler.slots.total
-            self.tally.step(tokens, tokens - writers, writers, seconds, slots)
+            self.tally.step(tokens, writers, seconds, slots)
             for portion in portions:
                 self._advance(portion, now)
 
@@ -205,6 +205,7 @@ class DecodeLoop:
         self._last_token[sequence.id] = now
         if last is None:
             self._telling.hurry()
+            self.tally.read(sequence.prompt_tokens)
             self.tally.first_token(now - sequence.arrived_at)
         else:
             self.tally.inter_token(now - last)

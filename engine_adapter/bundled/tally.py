@@ -108,15 +108,17 @@ class Tally:
         self.inter_token = self._histograms["inter_token_s"].add
         """``inter_token(seconds)``: a further token came so long after the one before."""
 
-    def step(
-        self, tokens: int, prompt_tokens: int, writers: int, seconds: float, slots: int
-    ) -> None:
-        """A step computed ``tokens``, ``prompt_tokens`` of them of prompts, beside the next token
-        of ``writers`` answers, in ``seconds``."""
-        self._prompt_tokens += prompt_tokens
+    def step(self, tokens: int, writers: int, seconds: float, slots: int) -> None:
+        """A step computed ``tokens``, among them the next one of ``writers`` answers, in
+        ``seconds``."""
         self._step_tokens(tokens)
         self._step_s(seconds)
         self._batch_fill(writers / slots)
+
+    def read(self, tokens: int) -> None:
+        """A prompt of ``tokens`` is known to its end, computed or from the cache. As in vLLM it
+        counts once, and not before."""
+        self._prompt_tokens += tokens
 
     def queried_prefix(self, tokens: int, hit: int) -> None:
         """A prompt of ``tokens`` was looked up, and ``hit`` of them need not be computed."""
@@ -151,8 +153,7 @@ class Tally:
         drawn = histograms["first_token_s"]["counts"] + histograms["inter_token_s"]["counts"]
         return {
             "counters": {
-                # As vLLM counts: what the cache saved was a prompt's token too.
-                "prompt_tokens": self._prompt_tokens + self._prefix_hits,
+                "prompt_tokens": self._prompt_tokens,
                 "cached_tokens": self._cached_tokens,
                 "generation_tokens": sum(drawn),
                 "prefix_queries": self._prefix_queries,

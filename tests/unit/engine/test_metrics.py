@@ -19,8 +19,9 @@ def busy() -> Tally:
     """Something in every number, no two alike."""
     tally = Tally()
     tally.running, tally.waiting, tally.kv_usage, tally.cache_bytes = 3, 2, 0.25, 4096
-    tally.step(40, 32, 8, 0.1, 16)
-    tally.step(9, 0, 9, 99.0, 16)
+    tally.step(40, 8, 0.1, 16)
+    tally.step(9, 9, 99.0, 16)
+    tally.read(92)
     tally.queried_prefix(100, 60)
     tally.first_token(0.3)
     for _ in range(4):

@@ -13,13 +13,13 @@ from hypothesis import strategies as st
 from engine_adapter.bundled.tally import BOUNDS, COUNTERS, ENDS, GAUGES, Lives, Snapshot, Tally
 from engine_adapter.types import FinishReason
 
-CALLS = st.sampled_from(["step", "first", "inter", "finished", "preempted", "queried"])
+CALLS = st.sampled_from(["step", "first", "inter", "finished", "preempted", "queried", "read"])
 
 
 def do(tally: Tally, call: str) -> None:
     match call:
         case "step":
-            tally.step(40, 32, 8, 0.1, 16)
+            tally.step(40, 8, 0.1, 16)
         case "first":
             tally.first_token(0.3)
         case "inter":
@@ -30,6 +30,8 @@ def do(tally: Tally, call: str) -> None:
             tally.preempted()
         case "queried":
             tally.queried_prefix(100, 60)
+        case "read":
+            tally.read(100)
 
 
 def falls_in(name: str, value: float) -> tuple[float, float]:
@@ -39,7 +41,7 @@ def falls_in(name: str, value: float) -> tuple[float, float]:
         case "first_token_s":
             tally.first_token(value)
         case "step_s":
-            tally.step(1, 0, 1, value, 1)
+            tally.step(1, 1, value, 1)
     [index] = [i for i, n in enumerate(tally.snapshot()["histograms"][name]["counts"]) if n]
     edges = [float("-inf"), *BOUNDS[name], float("inf")]
     return edges[index], edges[index + 1]
@@ -61,17 +63,18 @@ def test_bounds_rise(name: str) -> None:
 
 def test_a_step_counts_its_tokens_its_time_and_how_full_it_was() -> None:
     tally = Tally()
-    tally.step(40, 32, 8, 0.5, 16)
+    tally.step(40, 8, 0.5, 16)
     snapshot = tally.snapshot()
     sums = {name: counts["sum"] for name, counts in snapshot["histograms"].items()}
     assert (sums["step_tokens"], sums["step_s"], sums["batch_fill"]) == (40, 0.5, 0.5)
-    assert snapshot["counters"]["prompt_tokens"] == 32
 
 
-def test_tokens_that_the_cache_had_are_prompt_tokens_too() -> None:
+def test_a_prompt_counts_once_it_was_read_whatever_the_cache_had_of_it() -> None:
     tally = Tally()
     tally.queried_prefix(100, 60)
-    tally.step(40, 40, 0, 0.5, 16)
+    tally.step(40, 0, 0.5, 16)
+    assert tally.snapshot()["counters"]["prompt_tokens"] == 0
+    tally.read(100)
     counters = tally.snapshot()["counters"]
     assert counters["prompt_tokens"] == 100
     assert (counters["prefix_queries"], counters["prefix_hits"]) == (100, 60)
@@ -108,7 +111,7 @@ def test_a_snapshot_is_json_and_stays_as_it_was(calls: list[str]) -> None:
     before = json.dumps(snapshot)
     assert json.loads(before) == snapshot
     assert (tuple(snapshot["counters"]), tuple(snapshot["gauges"])) == (COUNTERS, GAUGES)
-    for call in ("step", "first", "inter", "finished", "preempted", "queried"):
+    for call in ("step", "first", "inter", "finished", "preempted", "queried", "read"):
         do(tally, call)
     assert json.dumps(snapshot) == before
 
