@@ -24,6 +24,7 @@ from starlette.applications import Starlette
 
 from engine_adapter.bundled.attention import AUTO, CACHE_TYPES, FLASH_ATTENTION
 from engine_adapter.bundled.config import Settings
+from engine_adapter.bundled.connection import Connection
 from engine_adapter.bundled.host import BundledEngine
 from engine_adapter.bundled.server import create_app
 from engine_adapter.engine import Engine
@@ -166,7 +167,9 @@ class _Server(uvicorn.Server):
         await super().shutdown(sockets)
 
 
-def _serve(engine: Engine, listener: socket.socket) -> None:
+def server_of(engine: Engine) -> uvicorn.Server:
+    """What serves the engine, and ends it when it is told to stop."""
+
     @contextlib.asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[None]:
         if isinstance(engine, BundledEngine):
@@ -175,6 +178,7 @@ def _serve(engine: Engine, listener: socket.socket) -> None:
 
     config = uvicorn.Config(
         create_app(engine, lifespan),
+        http=Connection,
         access_log=False,
         log_config=None,
         log_level="warning",
@@ -182,14 +186,19 @@ def _serve(engine: Engine, listener: socket.socket) -> None:
         server_header=False,
         timeout_graceful_shutdown=DRAIN_S,
     )
+    return _Server(config, engine)
+
+
+def _serve(engine: Engine, listener: socket.socket) -> None:
+    server = server_of(engine)
     # uvicorn raises the signal again when it is done; there is still a socket file to remove.
     signal.signal(signal.SIGTERM, lambda *_: None)
     _allow_connections()
     with (
         contextlib.suppress(KeyboardInterrupt),
-        asyncio.Runner(loop_factory=config.get_loop_factory()) as runner,
+        asyncio.Runner(loop_factory=server.config.get_loop_factory()) as runner,
     ):
-        runner.run(_Server(config, engine).serve(sockets=[listener]))
+        runner.run(server.serve(sockets=[listener]))
 
 
 def _allow_connections() -> None:

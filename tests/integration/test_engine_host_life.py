@@ -102,6 +102,20 @@ async def test_a_worker_is_given_no_secret(
             assert all(b"libllama" in told(pid, "maps") for pid in workers(host))
 
 
+@pytest.mark.parametrize("asked", [{}, {"deadline_s": 3600}])
+async def test_no_answer_takes_longer_than_the_host_allows(
+    models: Path, tmp_path: Path, asked: dict[str, int]
+) -> None:
+    size = ("--slots", "1", "--context", "4096", "--deadline-s", "2")
+    with running_host(tmp_path, "--models", models, *size) as host:
+        async with client_of(host) as http:
+            reply = await http.post("/v1/chat/completions", json=endless(**asked))
+    (choice,) = reply.json()["choices"]
+    assert choice["finish_reason"] == "length"
+    assert choice["message"]["content"]
+    assert reply.json()["usage"]["total_tokens"] < 4096
+
+
 async def test_health_says_what_is_missing_and_models_may_come_later(
     starter_model: Path, tmp_path: Path
 ) -> None:
