@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import contextlib
-import subprocess
-import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tests.bench.client import Json
 from tests.bench.figures import of_crowd, steady
 from tests.bench.load import Case, Measured, Needs, Site, whole
+from tests.bench.neighbours import spinning
 from tests.bench.prompts import Seed, body, turn
 
 WORD_TOKENS = 1.09  # of the words of prompts.py, measured with SmolLM2's vocabulary
@@ -80,20 +78,6 @@ class Busy:
             _Asking(f"{self.users} users, nothing beside", self.users, self.words, self.tokens),
             _Asking(label, self.users, self.words, self.tokens, self.neighbours),
         ]
-
-
-@contextlib.contextmanager
-def spinning(count: int) -> Iterator[None]:
-    """So many processes that use a core each, as long as the block lasts."""
-    command = [sys.executable, "-c", "while True: pass"]
-    processes = [subprocess.Popen(command) for _ in range(count)]
-    try:
-        yield
-    finally:
-        for process in processes:
-            process.kill()
-        for process in processes:
-            process.wait()
 
 
 @dataclass(frozen=True)

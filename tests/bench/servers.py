@@ -189,6 +189,7 @@ def _spawn(command: Command, log: Path) -> subprocess.Popen[bytes]:
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=output,
+                start_new_session=True,  # as a supervisor does; kernels share cores out by session
             )
         except OSError as error:
             raise CannotMeasure(f"{command.line[0]} cannot be run: {error.strerror}.") from None

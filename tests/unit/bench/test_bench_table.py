@@ -108,7 +108,7 @@ def test_sizes_that_mean_nothing_are_refused(sizes: dict[str, str]) -> None:
 
 def test_loads_are_named() -> None:
     assert [load.name for load in command_line.loads(["long", "short"], [])] == ["long", "short"]
-    assert len(command_line.loads([], [])) == 10
+    assert len(command_line.loads([], [])) == 11
     (load,) = command_line.loads(["short"], ["short.tokens=5"])
     assert isinstance(load, Short) and load.tokens == 5
 
