@@ -20,6 +20,7 @@ def test_a_prompt_that_many_share_is_computed_once() -> None:
     desk.submit(80, 80, 80, 80, domain="all")
     desk.run()
     assert computed(desk) == 80 + 3 + 4 * 2
+    assert desk.loop.tally.snapshot()["counters"]["prompt_tokens"] == 4 * 80
     for id_ in range(4):
         assert desk.text(id_) == "abc"
         assert desk.last(id_) == Finished("length", Usage(80, 3, cached_tokens=79 if id_ else 0))
