@@ -4,9 +4,10 @@ On a small machine the worker is one process: its jobs are threads, and so is it
 """
 
 import os
+import threading
 from typing import Any
 
-from celery import Celery, bootsteps
+from celery import Celery, bootsteps, signals
 from celery.beat import EmbeddedService
 from click import Option
 
@@ -36,3 +37,11 @@ class BeatThread(bootsteps.StartStopStep):
 
 
 app.steps["worker"].add(BeatThread)
+
+
+@signals.worker_init.connect
+def show_life(**details: Any) -> None:
+    """A thread, not the worker's loop: that one waits, however long Valkey is away."""
+    from chat import life
+
+    threading.Thread(target=life.show_in_thread, daemon=True, name="life").start()

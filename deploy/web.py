@@ -10,12 +10,27 @@ import uvicorn
 from django.conf import settings
 
 from deploy import memory
-from deploy.family import Family
+from deploy.family import Beat, Family
 
 # A page that takes nothing any more is dropped by the kernel; its buffers go with it.
 STUCK_MS = 30_000
 SWITCH_S = 0.001  # the loop, which everybody reads by, waits that long for a page's thread
+TICKS_A_BEAT = 10  # uvicorn's, ten a second
 SEND_BUFFER = 128 * 1024  # of a socket, in the kernel: some 300 frames
+
+
+class Beating(uvicorn.Server):
+    """A server whose loop calls ``beat`` every second as long as it turns."""
+
+    def __init__(self, config: uvicorn.Config, beat: Beat) -> None:
+        super().__init__(config)
+        self._beat = beat
+
+    async def on_tick(self, counter: int) -> bool:
+        """See ``uvicorn.Server``; true when it is to end."""
+        if counter % TICKS_A_BEAT == 0:
+            self._beat()
+        return await super().on_tick(counter)
 
 
 def main() -> None:
@@ -46,7 +61,7 @@ def main() -> None:
     if processes == 1:
         uvicorn.Server(config).run(sockets=[listener])
     else:
-        Family(processes, lambda: uvicorn.Server(config).run(sockets=[listener])).run()
+        Family(processes, lambda beat: Beating(config, beat).run(sockets=[listener])).run()
 
 
 def listen(config: uvicorn.Config) -> socket.socket:

@@ -11,6 +11,7 @@ import socket
 from pathlib import Path
 from urllib.parse import urlsplit
 
+from deploy.appliance import signs
 from deploy.appliance.messages import Refusal, size
 
 
@@ -41,12 +42,20 @@ def room_for(path: Path, need: int) -> None:
 
 def web_answers(host: str, port: int, public_url: str) -> bool:
     """True when ``GET /healthz`` answers 200."""
-    here = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)  # noqa: S104 - compared, not bound
-    name = urlsplit(public_url).netloc
-    request = f"GET /healthz HTTP/1.0\r\nHost: {name}\r\nConnection: close\r\n\r\n"
     try:
-        with socket.create_connection((here, port), timeout=2) as connection:
-            connection.sendall(request.encode())
+        with socket.create_connection(web_address(host, port), timeout=2) as connection:
+            connection.sendall(web_question(public_url))
             return connection.recv(12)[9:12] == b"200"
     except OSError:
         return False
+
+
+def web_address(host: str, port: int) -> tuple[str, int]:
+    """Where this machine reaches what listens on ``host:port``."""
+    here = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)  # noqa: S104 - compared, not bound
+    return here, port
+
+
+def web_question(public_url: str) -> bytes:
+    """The health page asked for as people ask for pages."""
+    return signs.get("/healthz", urlsplit(public_url).netloc)

@@ -191,6 +191,10 @@ TEXTS: dict[str, tuple[str, str]] = {
         "{name} art arda {count} kez sonlandı; en çok 30 saniyelik aralarla yeniden başlatılıyor. "
         "Günlüğü: {log}.",
     ),
+    "hangs": (
+        "{name} has given no sign of life for a while; it is ended and started again.",
+        "{name} bir süredir yaşam belirtisi vermiyor; sonlandırılıp yeniden başlatılıyor.",
+    ),
     "runs_again": ("{name} runs again.", "{name} yeniden çalışıyor."),
     "stopping": ("Konak is stopping.", "Konak duruyor."),
     "stopped": ("Konak has stopped.", "Konak durdu."),

@@ -16,6 +16,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from deploy.appliance import signs
 from deploy.appliance.messages import Refusal, say
 from deploy.appliance.processes import Account, Program, harmless_environment
 
@@ -80,6 +81,7 @@ def program(cluster: Cluster, account: Account | None, log: Path) -> Program:
         stop_signal=signal.SIGINT,
         account=account,
         before_start=lambda: _drop_stale_locks(cluster),
+        sign=signs.replies(cluster.socket_directory / ".s.PGSQL.5432", signs.SSL),
     )
 
 

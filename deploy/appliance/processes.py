@@ -42,7 +42,10 @@ def nothing() -> None:
 
 @dataclass(frozen=True)
 class Program:
-    """How one process is started. ``before_start`` runs ahead of every start, restarts included."""
+    """How one process is started. ``before_start`` runs ahead of every start, restarts included.
+
+    ``sign`` tells whether there is a sign of life since it was last asked; soon, and never raises.
+    """
 
     name: str
     command: Sequence[str]
@@ -52,6 +55,7 @@ class Program:
     stop_signal: signal.Signals = signal.SIGTERM
     account: Account | None = None
     before_start: Callable[[], None] = nothing
+    sign: Callable[[], bool] | None = None
 
 
 def harmless_environment() -> dict[str, str]:
@@ -93,6 +97,23 @@ def kill_group(leader: int) -> None:
     """End at once whatever is left of the group that ``leader`` led."""
     with contextlib.suppress(ProcessLookupError, PermissionError):
         os.killpg(leader, signal.SIGKILL)
+
+
+def family(pid: int) -> list[int]:
+    """The process and everything it has started that lives, itself first."""
+    found = [pid]
+    for member in found:
+        for path in Path(f"/proc/{member}/task").glob("*/children"):
+            with contextlib.suppress(OSError):
+                found += [int(child) for child in path.read_text().split()]
+    return found
+
+
+def kill_family(pid: int) -> None:
+    """End the process at once with all it has started, in whatever groups they are."""
+    for member in family(pid):
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.kill(member, signal.SIGKILL)
 
 
 def started_at(pid: int) -> int | None:

@@ -9,9 +9,10 @@ import functools
 import os
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
-from deploy.appliance import checks, data, model, postgres, secret_key, valkey
+from deploy.appliance import checks, data, model, postgres, secret_key, signs, valkey
 from deploy.appliance import config as configuration
 from deploy.appliance.config import CHECKOUT, Configuration
 from deploy.appliance.messages import Refusal, complain, say
@@ -131,7 +132,10 @@ def _engine(config: Configuration) -> Program:
     socket = config.run / "engine.sock"
     options = ["--models", str(config.models), "--socket", str(socket), *config.engine_options]
     command = [sys.executable, "-m", "engine_adapter", "serve", *options]
-    return Program("engine", command, harmless_environment(), CHECKOUT, _log(config, "engine"))
+    return Program(
+        "engine", command, harmless_environment(), CHECKOUT, _log(config, "engine"),
+        sign=signs.replies(socket, signs.get("/health", "engine")),
+    )  # fmt: skip
 
 
 def _django(config: Configuration) -> list[Program]:
@@ -143,16 +147,25 @@ def _django(config: Configuration) -> list[Program]:
         *("--pool", "threads", "--concurrency", "4", "--loglevel", "WARNING"),
         *("--without-gossip", "--without-mingle"),
     ]
+    address = checks.web_address(config.host, config.port)
+    page = signs.replies(address, checks.web_question(config.public_url))
     return [
-        _python(config, "web", *web),
-        _python(config, "runner", "manage.py", "run_generations"),
-        _python(config, "worker", *worker),
+        replace(_python(config, "web", *web), sign=page),
+        _showing_life(config, _python(config, "runner", "manage.py", "run_generations")),
+        _showing_life(config, _python(config, "worker", *worker)),
     ]
 
 
 def _python(config: Configuration, name: str, *arguments: str) -> Program:
     command = [sys.executable, *arguments]
     return Program(name, command, _environment(config), CHECKOUT, _log(config, name))
+
+
+def _showing_life(config: Configuration, program: Program) -> Program:
+    """Whom nobody can ask touches a file as long as it lives."""
+    file = config.run / f"{program.name}.lives"
+    environment = {**program.environment, "KONAK_SIGN_OF_LIFE": str(file)}
+    return replace(program, environment=environment, sign=signs.touches(file))
 
 
 def _environment(config: Configuration) -> dict[str, str]:

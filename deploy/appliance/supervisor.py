@@ -1,6 +1,7 @@
-"""Keeps programs running: starts again what dies, with back-off, and stops all in order.
+"""Keeps programs running: starts again what dies or hangs, with back-off, and stops all in order.
 
-One thread, one loop: it sleeps until a child ends or a signal comes. Knows nothing of Konak.
+One thread, one loop: it sleeps until a child ends or a signal comes, and asks now and then who
+lives. Knows nothing of Konak.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from typing import NoReturn
 
 from deploy.appliance import processes
 from deploy.appliance.messages import say
+from deploy.appliance.patience import LOOK_S, Patience
 from deploy.appliance.processes import Program
 
 FIRST_DELAY_S = 0.25
@@ -34,7 +36,8 @@ class StopRequested(Exception):
 
 @dataclass
 class Child:
-    """A program and how it fares. ``due_at`` (monotonic) says when it is started again."""
+    """A program and how it fares. ``due_at`` (monotonic) says when it is started again, and
+    ``look_at`` when it is next asked for a sign of life."""
 
     program: Program
     process: subprocess.Popen[bytes] | None = None
@@ -42,6 +45,8 @@ class Child:
     due_at: float = 0.0
     failures: int = 0
     told: bool = False
+    look_at: float = 0.0
+    patience: Patience | None = None
 
     @property
     def delay_s(self) -> float:
@@ -49,11 +54,13 @@ class Child:
 
 
 class Supervisor:
-    """Owns the child processes. ``record`` is called with name → pid after each start."""
+    """Owns the child processes. ``record`` is called with name → pid after each start, and who
+    lives is asked every ``look_s`` seconds."""
 
-    def __init__(self, record: Callable[[dict[str, int]], None]) -> None:
+    def __init__(self, record: Callable[[dict[str, int]], None], look_s: float = LOOK_S) -> None:
         self.children: dict[str, Child] = {}
         self._record = record
+        self._look_s = look_s
         self._stop = False
         self._wake, wake_writer = os.pipe()
         os.set_blocking(self._wake, False)
@@ -99,7 +106,7 @@ class Supervisor:
     def watch(self) -> NoReturn:
         """Watch until a signal asks to stop, which raises ``StopRequested``."""
         while True:
-            self._turn(1.0)
+            self._turn(min(1.0, self._look_s))
 
     def stop(self, order: Sequence[tuple[Sequence[str], float]]) -> None:
         """End all, group after group: (names, seconds they are given before they are killed)."""
@@ -110,8 +117,10 @@ class Supervisor:
                 process.send_signal(number)
             limit = time.monotonic() + grace_s
             for process, _ in running:
-                with contextlib.suppress(subprocess.TimeoutExpired):
+                try:
                     process.wait(max(0.0, limit - time.monotonic()))
+                except subprocess.TimeoutExpired:
+                    processes.kill_family(process.pid)
                 processes.kill_group(process.pid)
                 process.wait()
 
@@ -146,10 +155,20 @@ class Supervisor:
                 child.told = True
                 name, log = child.program.name, child.program.log
                 say("keeps_dying", name=name, count=child.failures, log=log)
-        elif child.failures and now - child.started_at > STEADY_S:
+        else:
+            self._look_after(child, now)
+
+    def _look_after(self, child: Child, now: float) -> None:
+        """It runs: forgive what is long ago, and see now and then whether it lives."""
+        if child.failures and now - child.started_at > STEADY_S:
             if child.told:
                 say("runs_again", name=child.program.name)
             child.failures, child.told = 0, False
+        if child.program.sign and child.patience and now >= child.look_at:
+            child.look_at = now + self._look_s
+            if child.patience.ends(sign=child.program.sign()):
+                say("hangs", name=child.program.name)
+                processes.kill_family(child.patience.pid)
 
     def _start(self, child: Child) -> None:
         child.started_at = time.monotonic()
@@ -160,6 +179,8 @@ class Supervisor:
             child.failures += 1
             child.due_at = child.started_at + child.delay_s
             return
+        child.patience = Patience(child.process.pid)
+        child.look_at = child.started_at + self._look_s
         running = {n: c.process.pid for n, c in self.children.items() if c.process}
         self._record(running)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from deploy.appliance import signs
 from deploy.appliance.processes import Program, harmless_environment
 
 MEMORY = "128mb"
@@ -43,4 +44,5 @@ def program(run: Path, log: Path) -> Program:
         environment=harmless_environment(),
         directory=run,
         log=log,
+        sign=signs.replies(socket(run), signs.PING),
     )

@@ -13,7 +13,7 @@ import subprocess
 import sys
 from collections.abc import Sequence
 
-from engine_adapter.bundled.child import command, environment
+from engine_adapter.bundled.child import command, computed_ticks, environment
 from engine_adapter.bundled.frames import Frame, event_from_json, pack, receive, request_to_json
 from engine_adapter.bundled.loading import Loading
 from engine_adapter.bundled.tally import Lives
@@ -21,6 +21,10 @@ from engine_adapter.errors import Broken
 from engine_adapter.types import Embeddings, Event, Failed, Finished, Request
 
 END_S = 2.0
+# A worker says something every second. So many looks in a row, 30 s, at which it neither has nor
+# has computed: it is frozen. Looks, not seconds: a machine that slept finds nobody guilty.
+LOOK_S = 5.0
+MOST_SILENT = 6
 MODULES = {"text": "worker", "embeddings": "embedding_worker"}
 
 
@@ -51,6 +55,8 @@ class WorkerProcess:
         self._process: subprocess.Popen[bytes] | None = None
         self._writer: asyncio.StreamWriter | None = None
         self._listener: asyncio.Task[None] | None = None
+        self._watcher: asyncio.Task[None] | None = None
+        self._heard = True
 
     @property
     def pid(self) -> int | None:
@@ -89,6 +95,7 @@ class WorkerProcess:
             raise
         self.context = frame["loaded"]["context"]
         self._listener = asyncio.create_task(self._listen(reader))
+        self._watcher = asyncio.create_task(self._watch(self._process))
 
     def ask(self, request: Request) -> tuple[int, asyncio.Queue[Event]]:
         """Send a request; return its number and the queue its events come in."""
@@ -123,9 +130,10 @@ class WorkerProcess:
         """End the process; requests that run end with ``Failed``."""
         if self._writer is not None:
             self._writer.close()
-        if self._listener is not None:
-            self._listener.cancel()
-            await asyncio.wait({self._listener})
+        if tasks := [task for task in (self._listener, self._watcher) if task is not None]:
+            for task in tasks:
+                task.cancel()
+            await asyncio.wait(tasks)
         await self._wait()
         self._end("The engine was stopped.")
 
@@ -135,7 +143,17 @@ class WorkerProcess:
         # Whoever waits is told before the process is buried.
         self._end("The engine's process for this model ended in the middle of the answer.")
 
+    async def _watch(self, process: subprocess.Popen[bytes]) -> None:
+        silent, computed = 0, -1
+        while silent < MOST_SILENT:
+            self._heard = False
+            await asyncio.sleep(LOOK_S)
+            before, computed = computed, computed_ticks(process.pid)
+            silent = silent + 1 if computed == before and not self._heard else 0
+        process.kill()  # whoever listens to it sees its end
+
     def _hear(self, frame: Frame) -> None:
+        self._heard = True
         for id_, data in frame.get("events", ()):
             if (queue := self._queues.get(id_)) is None:
                 continue
@@ -160,6 +178,8 @@ class WorkerProcess:
             if not waiting.done():
                 waiting.set_exception(Broken(message))
         self._lives.end()
+        if self._watcher is not None:
+            self._watcher.cancel()
         if self._writer is not None:
             self._writer.close()
         self.died.set()

@@ -48,11 +48,11 @@ async def work(
 
 
 async def keep_counting(tally: Tally, line: Line) -> None:
-    """Tell the host now and then what was counted, when it has changed."""
+    """Tell the host now and then what was counted, when it has changed; else only that this process
+    lives."""
     told = None
     while True:
         snapshot = tally.snapshot()
-        if snapshot != told:
-            told = snapshot
-            line.send({"tally": snapshot})
+        line.send({} if snapshot == told else {"tally": snapshot})
+        told = snapshot
         await asyncio.sleep(TALLY_S)

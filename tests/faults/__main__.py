@@ -8,7 +8,7 @@ import signal
 import sys
 from collections.abc import Sequence
 
-from tests.faults.acts import KINDS, REAL
+from tests.faults.acts import HANGS, KINDS, REAL
 from tests.faults.run import Run
 
 
@@ -17,7 +17,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = _read(arguments)
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     seed = secrets.randbits(32) if options.seed is None else options.seed
-    known = REAL if options.real else KINDS
+    known = REAL if options.real else (*KINDS, *HANGS)
     kinds = [kind for kind in known if not options.only or kind.name in options.only]
     if not kinds:
         sys.stderr.write("None of these faults is one of a real engine's.\n")
@@ -37,7 +37,7 @@ def _read(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         prog="deploy/faults",
         description="Kills, freezes and cuts a house of its own while answers stream, and checks "
-        "that nothing is lost. Faults: " + ", ".join(kind.name for kind in KINDS),
+        "that nothing is lost. Faults: " + ", ".join(kind.name for kind in (*KINDS, *HANGS)),
     )
     add = parser.add_argument
     add("--minutes", type=float, default=10.0, metavar="M", help="how long (10)")
@@ -45,7 +45,8 @@ def _read(arguments: Sequence[str] | None) -> argparse.Namespace:
     add("--seed", type=int, metavar="S", help="what gives the order of everything; it is told")
     add("--real", action="store_true", help="the bundled engine with the starter model instead of "
         "a script, and its own faults: " + ", ".join(kind.name for kind in REAL))  # fmt: skip
-    add("--only", action="append", metavar="FAULT", choices={kind.name for kind in (*KINDS, *REAL)},
+    every = {kind.name for kind in (*KINDS, *HANGS, *REAL)}
+    add("--only", action="append", metavar="FAULT", choices=every,
         help="only this one; may be given more than once")  # fmt: skip
     return parser.parse_args(arguments)
 

@@ -21,6 +21,7 @@ from tests.faults.tab import Tab
 FREEZE_S = (3.0, 6.0)
 PAST_THE_LEASE_S = (12.5, 14.0)
 SLOW_S = (4.0, 6.0)
+SEEN_WITHIN_S = 120.0
 SIX = ("postgres", "valkey", "engine", "web", "runner", "worker")
 
 
@@ -70,6 +71,23 @@ def freeze(name: str, lasting_s: tuple[float, float] = FREEZE_S) -> Act:
         finally:
             scene.house.send(pids, signal.SIGCONT)
             fault.healed_at = time.monotonic()
+
+    return act
+
+
+def hang(name: str) -> Act:
+    """SIGSTOP of the process and its children, and nobody lets them go on: the house has to see
+    it and to start it again."""
+
+    async def act(scene: Scene, fault: Fault) -> None:
+        pids = scene.house.family(name)
+        assert pids, f"{name} does not run"
+        fault.began_at = time.monotonic()
+        scene.house.send(pids, signal.SIGSTOP)
+        while scene.house.pid(name) == pids[0]:
+            assert time.monotonic() - fault.began_at < SEEN_WITHIN_S, f"nobody sees {name} hang"
+            await asyncio.sleep(0.1)
+        fault.healed_at = time.monotonic()
 
     return act
 
@@ -140,6 +158,10 @@ KINDS: tuple[Kind, ...] = (
     Kind("slow readers", slow_readers, 2.0),
     Kind("posts twice", nothing, 2.0),
     Kind("posts cut", nothing, 2.0),
+)
+# They take a minute each, and belong to the long run only. The engine is the harness's own here.
+HANGS: tuple[Kind, ...] = tuple(
+    Kind(f"hang {name}", hang(name), 15.0) for name in SIX if name != "engine"
 )
 REAL: tuple[Kind, ...] = (
     Kind("kill runner", kill("runner"), 15.0),

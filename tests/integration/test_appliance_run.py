@@ -13,11 +13,12 @@ from pathlib import Path
 
 import pytest
 
-from deploy.appliance.processes import started_at
+from deploy.appliance.processes import family, started_at
 from tests.appliance import NAMES, Appliance, environment, free_port, refused
 
 COMES_BACK_S = 60.0
-pytestmark = pytest.mark.timeout(200)
+NOTICED_S = 150.0  # asking the six takes a while when none of them answers
+pytestmark = pytest.mark.timeout(300)
 
 
 @pytest.fixture(scope="module")
@@ -38,8 +39,8 @@ def appliance(place: Path, starter_model: Path) -> Iterator[Appliance]:
     running.stop()
 
 
-def eventually(holds: Callable[[], bool]) -> None:
-    limit = time.monotonic() + COMES_BACK_S
+def eventually(holds: Callable[[], bool], within_s: float = COMES_BACK_S) -> None:
+    limit = time.monotonic() + within_s
     while not holds():
         assert time.monotonic() < limit, "it did not come back"
         time.sleep(0.1)
@@ -57,6 +58,18 @@ def test_a_killed_process_is_started_again(appliance: Appliance, name: str) -> N
     eventually(lambda: appliance.pids()[name] != before and alive(appliance.pids()[name]))
     eventually(appliance.is_ready)
     assert sorted(appliance.pids()) == sorted(NAMES)
+
+
+def test_frozen_processes_are_noticed_and_started_again(appliance: Appliance) -> None:
+    eventually(appliance.is_ready)
+    before = appliance.pids()
+    for leader in before.values():
+        for pid in family(leader):
+            os.kill(pid, signal.SIGSTOP)
+    eventually(lambda: not set(before.items()) & set(appliance.pids().items()), NOTICED_S)
+    eventually(appliance.is_ready)
+    said = [line for line in appliance.lines if "no sign of life" in line]
+    assert {line.split()[0] for line in said} == set(NAMES)
 
 
 def test_a_second_start_on_the_same_data_is_refused(appliance: Appliance) -> None:

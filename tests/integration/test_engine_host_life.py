@@ -34,16 +34,24 @@ async def test_a_killed_worker_fails_what_runs_and_the_next_request_works(
     models: Path, tmp_path: Path
 ) -> None:
     with running_host(tmp_path, "--models", models, *SMALL) as host:
-        await kill_the_worker(host)
+        await hit_the_worker(host, signal.SIGKILL)
 
 
-async def kill_the_worker(host: Host) -> None:
+@pytest.mark.timeout(150)
+async def test_a_frozen_worker_is_noticed_and_the_next_request_works(
+    models: Path, tmp_path: Path
+) -> None:
+    with running_host(tmp_path, "--models", models, *SMALL) as host:
+        await hit_the_worker(host, signal.SIGSTOP)
+
+
+async def hit_the_worker(host: Host, number: signal.Signals) -> None:
     async with client_of(host) as http:
         async with streaming(http, endless()) as stream:
             await stream.until_text()
             before = host.descendants()
             for pid in workers(host):
-                os.kill(pid, signal.SIGKILL)
+                os.kill(pid, number)
             await stream.rest()
         assert stream.frames[-1]["error"]["code"] == "broken"
         assert not stream.done

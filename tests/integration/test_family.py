@@ -18,11 +18,12 @@ ROOT = Path(__file__).parents[2]
 LIVE = """
 import signal, sys, time
 from deploy.family import Family
-def live():
+def live(beat):
     signal.signal(signal.SIGTERM, lambda *_: sys.exit())
     while True:
+        beat()
         time.sleep(0.05)
-Family(2, live).run()
+Family(2, live, look_s=0.5).run()
 print("all have ended")
 """
 PATIENCE_S = 20
@@ -70,6 +71,14 @@ def test_who_dies_is_replaced(parent: subprocess.Popen[str]) -> None:
     for pid in first:
         os.kill(pid, signal.SIGKILL)
     assert len(children(parent, 2, but=first)) == 2
+
+
+def test_who_hangs_is_replaced_and_the_other_stays(parent: subprocess.Popen[str]) -> None:
+    first = children(parent, 2)
+    frozen = min(first)
+    os.kill(frozen, signal.SIGSTOP)
+    assert len(children(parent, 2, but={frozen})) == 2
+    assert first - {frozen} < children(parent, 2, but={frozen})
 
 
 def test_all_end_together_and_the_parent_last(parent: subprocess.Popen[str]) -> None:

@@ -11,16 +11,19 @@ from typing import Any
 import uvloop
 from django.core.management.base import BaseCommand
 
+from chat import life
 from chat.runner import Runner
 
 
 async def _run() -> None:
     task = asyncio.ensure_future(Runner().run())
+    showing = asyncio.ensure_future(life.show())
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, task.cancel)
     with contextlib.suppress(asyncio.CancelledError):
         await task
+    showing.cancel()
 
 
 class Command(BaseCommand):
