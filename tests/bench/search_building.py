@@ -85,7 +85,7 @@ def _copy_conversations(
     chance = random.Random(SEED)
     of_one = [
         search_rows.Talk(
-            UUID(int=number << 64, version=4), MANY, search_rows.EPOCH - timedelta(hours=number), 0
+            UUID(int=(number + 1) << 96), MANY, search_rows.EPOCH - timedelta(hours=number), 0
         )
         for number in range(MANY_CONVERSATIONS)
     ]

@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from accounts.models import AuditEntry
-from chat.domain import branches, conversations, folding, forks, removal, rewriting, search
+from chat.domain import branches, conversations, folding, forks, rewriting, search
 from chat.domain.search import Found
 from chat.models import Conversation, Message
 from tests import factories
@@ -159,7 +159,8 @@ def test_a_neighbour_whose_key_is_the_same_finds_nothing(people: People) -> None
 
 def test_what_is_deleted_is_not_found(people: People) -> None:
     whole = talk(people, "Pelikan nedir?")
-    removal.remove(people.alice, [whole.conversation.pk])
+    page = f"/conversations/{whole.conversation_id}/delete/"
+    assert browser(people.alice).post(page).status_code == 302
     asked = factories.answered(people.alice, "Leylek?", "Pelikan değil.")
     second = rewriting.regenerate(asked.answer, actor=people.alice, sibling_id=uuid4())
     factories.end(factories.claimed())
