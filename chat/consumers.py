@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import logging
 import time
 from typing import Any, Final
 from urllib.parse import urlsplit
@@ -27,6 +28,8 @@ from chat.domain import access, answers
 from chat.live import Hub, hub
 from chat.live.seen import Seen
 from chat.models import Conversation
+
+log = logging.getLogger(__name__)
 
 PULSE_S: Final = 20.0  # a sign of life for pages that hear nothing else
 STUCK_S: Final = 20.0  # a reader that takes nothing for so long is sent away
@@ -149,7 +152,15 @@ class PageConsumer(AsyncWebsocketConsumer):
     def _start(self, coroutine: Any) -> None:
         task = asyncio.ensure_future(coroutine)
         self._tasks.append(task)
-        task.add_done_callback(self._tasks.remove)
+        task.add_done_callback(self._over)
+
+    def _over(self, task: asyncio.Task[None]) -> None:
+        """A server refuses what is sent to a page that has hung up with an ``OSError`` (ASGI), and
+        calls ``disconnect`` a moment later: nobody is left to be told."""
+        self._tasks.remove(task)
+        error = None if task.cancelled() else task.exception()
+        if error and not isinstance(error, OSError):
+            log.error("a page is told nothing more", exc_info=error)
 
     def _follow(self, answer_id: str, *, run: str = "") -> None:
         if self._hub is not None and answer_id not in self._following:

@@ -10,6 +10,7 @@ import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from functools import cache
 from typing import Any, Final
 from uuid import UUID
 
@@ -21,12 +22,30 @@ from django.utils import timezone
 from accounts.domain import audit
 from accounts.models import User
 from chat import events
-from chat.models import Chunk, Generation, Message
+from chat.domain import joined
+from chat.models import (
+    Chunk,
+    Conversation,
+    EngineConnection,
+    Generation,
+    LanguageModel,
+    Message,
+)
 from engine_adapter.types import Usage
 
 LEASE: Final = timedelta(seconds=10)
 UNCLAIMED: Final = timedelta(seconds=60)
 CHANNEL: Final = "konak_generations"
+# The runners are woken when the transaction commits: NOTIFY is part of it.
+_ENQUEUE = """
+    WITH run AS (
+        INSERT INTO chat_generation
+            (id, message_id, state, created_at, attempt, stop_requested, reason, facts)
+        VALUES (%(id)s, %(answer)s, 'queued', %(at)s, 0, false, '', '{}')
+    )
+    SELECT count(*), pg_notify(%(channel)s, 'queued')
+    FROM chat_generation WHERE state = 'queued' AND created_at < %(at)s
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,35 +84,30 @@ def _ring(word: str) -> None:
         cursor.execute("SELECT pg_notify(%s, %s)", [CHANNEL, word])
 
 
-def enqueue(answer: Message, *, is_new: bool = False) -> Generation:
-    """A new run of ``answer``, for any runner to claim. Part of the caller's transaction.
+def enqueue(answer: Message, *, is_new: bool = False) -> tuple[Generation, int]:
+    """A new run of ``answer``, for any runner to claim, and how many wait in front of it.
 
-    ``is_new``: the answer itself was made a moment ago, by the same transaction.
+    Part of the caller's transaction. ``is_new``: the answer itself was made a moment ago by it.
     """
-    generation = Generation.objects.create(message=answer, created_at=timezone.now())
-    _ring("queued")
+    generation = Generation(message=answer, created_at=timezone.now())
+    told = {
+        "id": generation.pk, "answer": answer.pk, "at": generation.created_at, "channel": CHANNEL,
+    }  # fmt: skip
+    with connection.cursor() as cursor:
+        cursor.execute(_ENQUEUE, told)
+        ahead = int(cursor.fetchone()[0])
     if is_new:
         about = str(answer.conversation_id), str(answer.pk), str(generation.pk)
         events.tell_on_commit(events.Asked(*about))
     else:
         tell_changed(answer)
-    return generation
+    return generation, ahead
 
 
 def tell_changed(answer: Message) -> None:
     events.tell_on_commit(
         events.Changed(conversation=str(answer.conversation_id), answer=str(answer.pk))
     )
-
-
-def ahead_of(generation: Generation) -> int:
-    """How many runs wait in front of this one."""
-    with connection.cursor() as cursor:
-        cursor.execute(
-            "SELECT count(*) FROM chat_generation WHERE state = 'queued' AND created_at < %s",
-            [generation.created_at],
-        )
-        return int(cursor.fetchone()[0])
 
 
 def hold(messages: QuerySet[Message]) -> None:
@@ -118,10 +132,25 @@ def anybody_waits() -> bool:
 
 def claim(runner: UUID, *, limit: int) -> list[Generation]:
     """Take over up to ``limit`` runs: queued ones, and those whose runner's lease has expired."""
-    with connection.cursor() as cursor:
-        # An array, so that the inner query runs once, whatever the planner thinks of it.
-        cursor.execute(
-            """
+    tables = (Generation, Message, Conversation, LanguageModel, EngineConnection)
+    values = [runner, LEASE.total_seconds(), limit]
+    claimed = []
+    for generation, message, conversation, model, engine in joined.rows(_claim(), values, *tables):
+        model.engine = engine
+        message.conversation, message.language_model = conversation, model
+        generation.message = message
+        claimed.append(generation)
+    return claimed
+
+
+@cache
+def _claim() -> str:
+    # An array, so that the inner query runs once, whatever the planner thinks of it.
+    columns = joined.columns(
+        g=Generation, m=Message, c=Conversation, l=LanguageModel, e=EngineConnection
+    )
+    return f"""
+        WITH g AS (
             UPDATE chat_generation SET
                 state = 'running', runner = %s,
                 lease_until = statement_timestamp() + make_interval(secs => %s),
@@ -132,16 +161,15 @@ def claim(runner: UUID, *, limit: int) -> list[Generation]:
                    OR state = 'running' AND lease_until < statement_timestamp()
                 ORDER BY created_at LIMIT %s FOR UPDATE SKIP LOCKED
             ))
-            RETURNING id
-            """,
-            [runner, LEASE.total_seconds(), limit],
+            RETURNING *
         )
-        ids = [row[0] for row in cursor.fetchall()]
-    return list(
-        Generation.objects.filter(pk__in=ids)
-        .select_related("message__language_model__engine", "message__conversation")
-        .order_by("created_at")
-    )
+        SELECT {columns} FROM g
+        JOIN chat_message m ON m.id = g.message_id
+        JOIN chat_conversation c ON c.id = m.conversation_id
+        JOIN chat_languagemodel l ON l.id = m.language_model_id
+        JOIN chat_engineconnection e ON e.id = l.engine_id
+        ORDER BY g.created_at
+    """  # noqa: S608 - names of our own columns
 
 
 def renew(runner: UUID, generation_ids: Iterable[UUID]) -> dict[UUID, bool]:

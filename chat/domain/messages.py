@@ -2,30 +2,42 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 from uuid import UUID
 
-from django.db import IntegrityError, transaction
+from django.db import IntegrityError, connection, transaction
 from django.http import Http404
 from django.utils import timezone
 
 from accounts.domain import audit
 from accounts.models import User
 from chat.domain import conversations, generations, titles
-from chat.models import Conversation, LanguageModel, Message
+from chat.models import Conversation, Generation, LanguageModel, Message
 
 # Written out, as all that fifty people who send at once ask for: putting it together takes longer.
-_LAST = """
+_LOOK = """
     SELECT m.*, EXISTS (
         SELECT 1 FROM chat_generation g
         WHERE g.message_id = m.id AND g.state IN ('queued', 'running')
-    ) AS is_active
+    ) AS is_active, EXISTS (SELECT 1 FROM chat_message c WHERE c.parent_id = m.id) AS goes_on
     FROM chat_message m
-    WHERE m.conversation_id = %(conversation)s
-      AND (%(parent)s::uuid IS NULL OR m.id = %(parent)s::uuid)
-    ORDER BY m.created_at DESC, m.id DESC LIMIT 1
+    WHERE m.id = %(new)s OR m.id = (
+        SELECT id FROM chat_message
+        WHERE conversation_id = %(conversation)s
+          AND (%(parent)s::uuid IS NULL OR id = %(parent)s::uuid)
+        ORDER BY created_at DESC, id DESC LIMIT 1
+    )
+"""
+_WRITE = """
+    WITH used AS (UPDATE chat_conversation SET updated_at = %(at)s WHERE id = %(conversation)s)
+    INSERT INTO chat_message
+        (id, conversation_id, parent_id, role, text, language_model_id, created_at)
+    VALUES
+        (%(question)s, %(conversation)s, %(parent)s, 'user', %(text)s, NULL, %(at)s),
+        (%(answer)s, %(conversation)s, %(question)s, 'assistant', '', %(model)s, %(then)s)
 """
 
 
@@ -39,12 +51,18 @@ class Deleted(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A recorded question and the answer that is to come. ``ahead`` others wait before it."""
+    """A recorded question and the answer that is to come. ``ahead`` others wait before it.
+
+    ``run`` is to write it. ``is_alone``: nobody has asked anything else in the question's place.
+    Neither is known of a question that was recorded before.
+    """
 
     conversation: Conversation
     question: Message
     answer: Message
-    ahead: int
+    ahead: int = 0
+    run: Generation | None = None
+    is_alone: bool = False
 
 
 def ask(
@@ -67,11 +85,13 @@ def ask(
         with transaction.atomic():
             if conversation is not None:
                 conversation = _locked(conversation)
-            repeated = _already_asked(user, message_id)
-            if repeated is not None:
-                return repeated
+            place = conversation.pk if conversation else None
+            where = {"new": message_id, "conversation": place, "parent": parent}
+            found = {message.pk: message for message in Message.objects.raw(_LOOK, where)}
+            if message_id in found:
+                return _repeated(user, found[message_id])
             conversation = conversation or _begin(user, text, language_model)
-            asked = _write(conversation, _before(conversation, parent), text, message_id)
+            asked = _write(conversation, _before(found.values(), parent), text, message_id)
             audit.record("message.asked", actor=user, about=asked.question, characters=len(text))
             return asked
     except IntegrityError:
@@ -122,16 +142,15 @@ def _begin(user: User, text: str, language_model: LanguageModel | None) -> Conve
     )
 
 
-def _before(conversation: Conversation, parent: UUID | None) -> Message | None:
-    """The message that the question comes after."""
-    where = {"conversation": conversation.pk, "parent": parent}
-    found: Any = next(iter(Message.objects.raw(_LAST, where)), None)
-    if found is None and parent is not None:
+def _before(found: Iterable[Any], parent: UUID | None) -> Message | None:
+    """The message that the question comes after, if one was found."""
+    last: Any = next(iter(found), None)
+    if last is None and parent is not None:
         raise Deleted
-    if found and found.is_active:
+    if last and last.is_active:
         raise StillWriting
-    last: Message | None = found
-    return last
+    before: Message | None = last
+    return before
 
 
 def _write(
@@ -153,20 +172,28 @@ def _write(
         language_model=conversation.language_model,
         created_at=now + timedelta(microseconds=1),
     )
-    Message.objects.bulk_create([question, answer])
-    conversations.touch(conversation, at=now)
-    generation = generations.enqueue(answer, is_new=True)
-    return Asked(conversation, question, answer, generations.ahead_of(generation))
+    with connection.cursor() as cursor:
+        cursor.execute(
+            _WRITE,
+            {
+                "conversation": conversation.pk, "parent": question.parent_id, "text": text,
+                "question": question.pk, "at": now, "answer": answer.pk,
+                "model": answer.language_model_id, "then": answer.created_at,
+            },
+        )  # fmt: skip
+    run, ahead = generations.enqueue(answer, is_new=True)
+    return Asked(conversation, question, answer, ahead, run, not getattr(parent, "goes_on", True))
 
 
 def _already_asked(user: User, message_id: UUID) -> Asked | None:
-    question = next(
-        iter(Message.objects.raw("SELECT * FROM chat_message WHERE id = %s", [message_id])), None
-    )
-    if question is None:
-        return None
+    question = Message.objects.filter(pk=message_id).first()
+    return _repeated(user, question) if question else None
+
+
+def _repeated(user: User, question: Message) -> Asked:
+    """The question was recorded before. Raises ``Http404`` when it is somebody else's."""
     answer = question.children.order_by("created_at").first()
     taken = question.conversation.owner_id != user.pk or question.role != Message.Role.USER
     if taken or answer is None:
         raise Http404
-    return Asked(question.conversation, question, answer, ahead=0)
+    return Asked(question.conversation, question, answer)

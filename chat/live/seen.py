@@ -9,6 +9,7 @@ from django.template.loader import render_to_string
 from django.utils import translation
 
 from chat.domain.answers import Reading
+from chat.live import usual
 from chat.live.answer import Answer, Wait
 
 
@@ -42,8 +43,7 @@ class Seen:
             frame = answer.growth(self.blocks, self.open, first=first)
             self.open, self.has_text = answer.open, True
         elif not self.is_greeted:
-            active = {"message": {"pk": answer.id}}
-            frame = self._render("chat/_begun_frame.html", language, oob=True, active=active)
+            frame = self._begun(language)
         elif answer.wait != self.wait:
             frame = self._render("chat/_wait.html", language, oob=True)
         else:
@@ -57,8 +57,16 @@ class Seen:
         self.shape, self.open = self.answer.shape, ""
         self.has_text = self.answer.has_text
         self.is_over = not reading.is_active
+        if usual.is_plain(reading):
+            return usual.done(reading, language)
         active = None if self.is_over else reading
         return self._render("chat/_answer_frame.html", language, reading=reading, active=active)
+
+    def _begun(self, language: str) -> str:
+        if self.answer.wait is None:
+            return usual.begun(self.answer.id, language)
+        active = {"message": {"pk": self.answer.id}}
+        return self._render("chat/_begun_frame.html", language, oob=True, active=active)
 
     def _render(self, template: str, language: str, **context: Any) -> str:
         place, seconds = self.answer.wait or (0, None)

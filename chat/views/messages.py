@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from uuid import UUID, uuid4
+from uuid import UUID
 
 from django.http import HttpResponse
-from django.shortcuts import redirect, render
+from django.shortcuts import redirect
 from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST
 from django_htmx.http import HttpResponseClientRedirect
 
 from accounts.requests import PageRequest
-from chat.domain import access, answers, messages, paths
+from chat.domain import access, messages, paths
 from chat.forms import NewConversationForm, NextMessageForm
-from chat.views import pages, replies
+from chat.views import asked, pages, replies
 
 
 @require_POST
@@ -23,8 +23,8 @@ def start(request: PageRequest) -> HttpResponse:
     form = NewConversationForm(request.POST, user=request.user)
     if not form.is_valid():
         return replies.refused(request, form.problem, pages.new_context(request), status=422)
-    asked = messages.ask(request.user, **form.cleaned_data)
-    address = reverse("chat:conversation", args=[asked.conversation.pk])
+    made = messages.ask(request.user, **form.cleaned_data)
+    address = reverse("chat:conversation", args=[made.conversation.pk])
     return HttpResponseClientRedirect(address) if request.htmx else redirect(address)
 
 
@@ -36,8 +36,8 @@ def ask(request: PageRequest, conversation_id: UUID) -> HttpResponse:
     problem, status = form.problem, 422
     if form.is_valid():
         try:
-            asked = messages.ask(request.user, conversation=conversation, **form.cleaned_data)
-            return _accepted(request, asked)
+            made = messages.ask(request.user, conversation=conversation, **form.cleaned_data)
+            return _accepted(request, made)
         except messages.StillWriting:
             problem = _("The answer before is still being written. Stop it, or wait for its end.")
         except messages.Deleted:
@@ -53,17 +53,7 @@ def ask(request: PageRequest, conversation_id: UUID) -> HttpResponse:
     return replies.refused(request, problem, context, status=status)
 
 
-def _accepted(request: PageRequest, asked: messages.Asked) -> HttpResponse:
+def _accepted(request: PageRequest, made: messages.Asked) -> HttpResponse:
     if not request.htmx:
-        return redirect(replies.address(asked.question))
-    question, answer = answers.read([asked.question, asked.answer])
-    context = {
-        "conversation": asked.conversation,
-        "question": question,
-        "reading": answer,
-        "active": answer if answer.is_active else None,
-        "place": asked.ahead and asked.ahead + 1,
-        "message_id": uuid4(),
-        "leaf": asked.answer,
-    }
-    return render(request, "chat/_asked.html", context)
+        return redirect(replies.address(made.question))
+    return HttpResponse(asked.html(made))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import socket
 from collections.abc import AsyncIterator
 
@@ -72,6 +73,31 @@ async def test_a_reader_that_takes_nothing_is_sent_away(
         await answer.end()
         assert (await frames).count('data-state="done"') == 1
         await until(lambda: not hub().answers)
+
+
+async def test_a_page_that_hangs_up_is_told_nothing_more_and_nobody_complains(
+    people: People, port: int, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(consumers, "PULSE_S", 0.0)
+    session = await in_database(session_of)(people.alice)
+    complaints: list[object] = []
+    loop = asyncio.get_running_loop()
+    loop.set_exception_handler(lambda _, about: complaints.append(about))
+    line = socket.create_connection(("127.0.0.1", port))
+    headers = {"Cookie": f"sessionid={session.session_key}", "Host": "testserver"}
+    page = await connect(
+        "ws://testserver/ws/", sock=line, origin="http://testserver", additional_headers=headers
+    )
+    await until(lambda: hub().readers)
+    [reader] = hub().readers
+    page.transport.abort()
+    while hub().readers:  # at every turn of the loop: also between the end and the news of it
+        reader.look_after()
+        await asyncio.sleep(0)
+    await page.wait_closed()
+    gc.collect()
+    assert not complaints
+    assert not caplog.records
 
 
 async def _all(page: connect) -> str:
