@@ -40,6 +40,7 @@ class Tab:
         self._page = dom.parse("")
         self._heard: dict[str, float] = {}
         self._opens: dict[str, str] = {}
+        self._wanted: dict[str, int] = {}  # requests for an answer: under way, and in line
         self._opened_at = 0.0  # of the socket; nothing while it is away
         self._socket: ClientConnection | None = None
         self._away: Away | None = None
@@ -243,7 +244,14 @@ class Tab:
         return last + (SILENCE_S if self._opened_at else POLL_S)
 
     async def _ask_for(self, answer: str) -> None:
-        """What an article's ``hx-get`` does."""
+        """What an article's ``hx-get`` does: one request at a time, and where there was cause for
+        more meanwhile, one more."""
+        self._wanted[answer] = self._wanted.get(answer, 0) + 1
+        while self._wanted[answer] == 1 and not self.is_closed:
+            await self._fetch(answer)
+            self._wanted[answer] = min(1, self._wanted[answer] - 1)
+
+    async def _fetch(self, answer: str) -> None:
         self._heard[answer] = asked_at = time.monotonic()
         reply = await self.browser.get(f"/answers/{answer}/")
         # While it was under way the socket may have told the end of this answer.
