@@ -189,7 +189,7 @@ DEFAULT_FROM_EMAIL = env.text("KONAK_EMAIL_FROM", f"konak@{_public.hostname}")
 
 ENGINE_URL = env.url("KONAK_ENGINE_URL", schemes=("http", "https", "unix"))
 SIGN_OF_LIFE = env.text("KONAK_SIGN_OF_LIFE", "")
-WEB_PROCESSES = env.integer("KONAK_WEB_PROCESSES", 2, at_least=1)
+WEB_PROCESSES = env.integer("KONAK_WEB_PROCESSES", 1, at_least=1)
 RUNNER_ANSWERS = env.integer("KONAK_RUNNER_ANSWERS", 128, at_least=1)
 MESSAGE_MAX_CHARS = env.integer("KONAK_MESSAGE_MAX_CHARS", 60_000, at_least=100)
 ANSWER_MAX_TOKENS = env.integer("KONAK_ANSWER_MAX_TOKENS", 2048, at_least=16)

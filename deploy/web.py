@@ -57,11 +57,9 @@ def main() -> None:
     config.load()
     memory.settle()
     listener = listen(config)
-    processes = int(settings.WEB_PROCESSES)
-    if processes == 1:
-        uvicorn.Server(config).run(sockets=[listener])
-    else:
-        Family(processes, lambda beat: Beating(config, beat).run(sockets=[listener])).run()
+    # One alone has a parent too, which notices when it stands still.
+    size = int(settings.WEB_PROCESSES)
+    Family(size, lambda beat: Beating(config, beat).run(sockets=[listener])).run()
 
 
 def listen(config: uvicorn.Config) -> socket.socket:
