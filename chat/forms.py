@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any, cast
 
 from django import forms
 from django.conf import settings
+from django.core.files.uploadedfile import UploadedFile
 from django.utils.formats import number_format
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
-from accounts.models import User
+from accounts.models import Group, User
 from chat.domain import catalogue
 from chat.models import LanguageModel
 
@@ -106,3 +108,80 @@ class TitleForm(forms.Form):
     """Another title for a conversation."""
 
     title = forms.CharField(label=gettext_lazy("Title"), max_length=200)
+
+
+class ImportForm(forms.Form):
+    """A file that another product exported."""
+
+    file = forms.FileField(
+        label=gettext_lazy("File"),
+        widget=forms.ClearableFileInput(attrs={"accept": ".json,application/json"}),
+        error_messages={
+            "required": gettext_lazy("Choose a file first."),
+            "empty": gettext_lazy("This file is empty. Export it again and choose the whole file."),
+        },
+    )
+
+    def clean_file(self) -> UploadedFile:
+        """Not larger than what can be read in one go."""
+        file: UploadedFile = self.cleaned_data["file"]
+        limit = settings.IMPORT_MAX_MIB
+        if (file.size or 0) > limit * 1024 * 1024:
+            raise forms.ValidationError(
+                _("This file is larger than %(limit)s MB. Nothing was taken over.")
+                % {"limit": limit}
+            )
+        return file
+
+
+class ShareForm(forms.Form):
+    """Colleagues, by their addresses or by the person's own groups."""
+
+    people = forms.CharField(
+        label=gettext_lazy("E-mail addresses"),
+        required=False,
+        max_length=5000,
+        help_text=gettext_lazy("Of colleagues here, one a line or separated by commas."),
+        widget=forms.Textarea(attrs={"rows": 3, "autocomplete": "off"}),
+    )
+    groups = forms.ModelMultipleChoiceField(
+        label=gettext_lazy("Your groups"),
+        queryset=Group.objects.none(),
+        required=False,
+        widget=forms.CheckboxSelectMultiple,
+    )
+
+    def __init__(self, *args: Any, user: User, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._user = user
+        choice = cast("forms.ModelMultipleChoiceField[Group]", self.fields["groups"])
+        choice.queryset = Group.objects.filter(people=user)
+        if not choice.queryset.exists():
+            del self.fields["groups"]
+
+    def clean_people(self) -> list[User]:
+        """People of the house who can sign in."""
+        wanted = {
+            each.lower() for each in re.split(r"[\s,;]+", self.cleaned_data["people"]) if each
+        }
+        found = {user.email: user for user in User.objects.filter(email__in=wanted, is_active=True)}
+        if missing := sorted(wanted - found.keys()):
+            raise forms.ValidationError(
+                _("Nobody here has this address: %(addresses)s")
+                % {"addresses": ", ".join(missing[:5])}
+            )
+        return list(found.values())
+
+    def clean(self) -> dict[str, Any]:
+        """Somebody at least."""
+        data = super().clean() or {}
+        data.setdefault("groups", [])
+        if "people" in data and not data["people"] and not data["groups"]:
+            self.add_error("people", _("Name somebody who is to read it."))
+        return data
+
+
+class FolderForm(forms.Form):
+    """The name of a folder."""
+
+    name = forms.CharField(label=gettext_lazy("Name of the folder"), max_length=80)

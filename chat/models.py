@@ -7,6 +7,7 @@ import uuid
 from django.conf import settings
 from django.db import models
 from django.db.models import Q
+from django.db.models.functions import Lower
 from django.utils.translation import gettext_lazy as _
 
 
@@ -68,11 +69,32 @@ class LanguageModel(models.Model):
         return self.display_name
 
 
+class Folder(models.Model):
+    """A person's own drawer for conversations. When it goes, they stay."""
+
+    id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
+    owner = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="folders"
+    )
+    name = models.CharField(max_length=80)
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        ordering = [Lower("name")]
+        constraints = [
+            models.UniqueConstraint(fields=["owner", "name"], name="one_folder_a_name"),
+        ]
+
+    def __str__(self) -> str:
+        return str(self.id)
+
+
 class Conversation(models.Model):
     """A person's conversation. Its messages form a tree; only ``parent`` is stored.
 
-    A deleted branch waits in a conversation of its own, which nobody sees, until it is brought back
-    or erased: it was ``cut_from`` there, ``cut_below`` that message (none: at the very beginning).
+    What was deleted waits with ``cut_at`` set, seen by nobody, until it is brought back or erased:
+    a whole conversation as it is, a branch in a conversation of its own. That was ``cut_from``
+    there, ``cut_below`` that message (none: at the very beginning).
     """
 
     class TitledBy(models.TextChoices):
@@ -94,6 +116,11 @@ class Conversation(models.Model):
     )
     created_at = models.DateTimeField(auto_now_add=True)
     updated_at = models.DateTimeField()
+    folder = models.ForeignKey(
+        "Folder", on_delete=models.SET_NULL, null=True, related_name="conversations"
+    )
+    pinned_at = models.DateTimeField(null=True)
+    archived_at = models.DateTimeField(null=True)
     cut_from = models.ForeignKey("self", on_delete=models.CASCADE, null=True, related_name="cuts")
     cut_below = models.ForeignKey(
         "Message", on_delete=models.CASCADE, null=True, related_name="cuts"
@@ -103,13 +130,19 @@ class Conversation(models.Model):
     class Meta:
         constraints = [
             models.CheckConstraint(
-                condition=Q(cut_from=None, cut_below=None, cut_at=None)
+                condition=Q(cut_from=None, cut_below=None)
                 | Q(cut_from__isnull=False, cut_at__isnull=False),
                 name="cut_off_with_all_that_belongs_to_it",
             ),
         ]
         indexes = [
             models.Index(fields=["owner", "-updated_at"], name="conversations_by_owner"),
+            models.Index(
+                fields=["owner", "-pinned_at"],
+                condition=Q(pinned_at__isnull=False),
+                name="conversations_pinned",
+            ),
+            models.Index(fields=["folder", "-updated_at"], name="conversations_by_folder"),
             models.Index(
                 fields=["cut_at"], condition=Q(cut_at__isnull=False), name="conversations_cut_off"
             ),
@@ -139,10 +172,29 @@ class Message(models.Model):
     role = models.CharField(max_length=10, choices=Role)
     text = models.TextField(blank=True)
     language_model = models.ForeignKey(LanguageModel, on_delete=models.PROTECT, null=True)
+    # The name of a model elsewhere, where the answer came with an import.
+    written_by = models.CharField(max_length=200, blank=True, db_default="")
     created_at = models.DateTimeField()
 
     class Meta:
         indexes = [models.Index(fields=["conversation", "-created_at"], name="messages_in_order")]
+
+    def __str__(self) -> str:
+        return str(self.id)
+
+
+class Share(models.Model):
+    """A read-only link to a conversation as it was, the path up to ``leaf``, for colleagues."""
+
+    id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
+    leaf = models.ForeignKey(Message, on_delete=models.CASCADE, related_name="shares")
+    people = models.ManyToManyField(settings.AUTH_USER_MODEL, related_name="shares", blank=True)
+    groups = models.ManyToManyField("accounts.Group", related_name="shares", blank=True)
+    created_at = models.DateTimeField(auto_now_add=True)
+    revoked_at = models.DateTimeField(null=True)
+
+    class Meta:
+        ordering = ["-created_at"]
 
     def __str__(self) -> str:
         return str(self.id)

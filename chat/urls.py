@@ -2,7 +2,18 @@
 
 from django.urls import path
 
-from chat.views import answers, branches, conversations, messages, pages, search
+from chat.views import (
+    answers,
+    branches,
+    conversations,
+    export,
+    history,
+    imports,
+    messages,
+    pages,
+    search,
+    sharing,
+)
 
 app_name = "chat"
 
@@ -10,6 +21,16 @@ urlpatterns = [
     path("", pages.new, name="new"),
     path("search/", search.search, name="search"),
     path("conversations/", messages.start, name="start"),
+    path("history/", history.history, name="history"),
+    path("history/archive/", history.archive, name="archive"),
+    path("history/act/", history.act, name="act"),
+    path("history/restore/", history.restore, name="restore_conversations"),
+    path("history/folders/", history.add_folder, name="add_folder"),
+    path("history/folders/<uuid:folder_id>/", history.folder, name="folder"),
+    path("history/folders/<uuid:folder_id>/rename/", history.rename_folder, name="rename_folder"),
+    path("history/folders/<uuid:folder_id>/delete/", history.delete_folder, name="delete_folder"),
+    path("conversations/export/", export.everything, name="export_all"),
+    path("conversations/import/", imports.move_in, name="import"),
     path("conversations/<uuid:conversation_id>/", pages.conversation, name="conversation"),
     path("conversations/<uuid:conversation_id>/messages/", messages.ask, name="ask"),
     path("conversations/<uuid:conversation_id>/rename/", conversations.rename, name="rename"),
@@ -19,6 +40,13 @@ urlpatterns = [
         branches.restore,
         name="restore",
     ),
+    path(
+        "conversations/<uuid:conversation_id>/export.md", export.as_markdown, name="export_markdown"
+    ),
+    path("conversations/<uuid:conversation_id>/export.json", export.as_json, name="export_json"),
+    path("conversations/<uuid:conversation_id>/share/", sharing.share, name="share"),
+    path("shared/<uuid:share_id>/", sharing.shared, name="shared"),
+    path("shared/<uuid:share_id>/revoke/", sharing.revoke, name="revoke_share"),
     path("messages/<uuid:message_id>/edit/", branches.edit, name="edit"),
     path("messages/<uuid:message_id>/delete/", branches.delete, name="delete_branch"),
     path("answers/<uuid:message_id>/", answers.answer, name="answer"),

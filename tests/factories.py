@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from uuid import UUID, uuid4
 
+from django.db.models import F
+
 from accounts.models import User
-from chat.domain import catalogue, generations, messages
+from chat.domain import branches, catalogue, generations, messages, removal
 from chat.domain.generations import End, Ending, Growth
 from chat.models import Conversation, Generation, LanguageModel
 from engine_adapter.types import ModelCard
@@ -79,3 +81,11 @@ def answered(
     end(generation, state, **how)
     result.answer.refresh_from_db()
     return result
+
+
+def erase(conversation: Conversation) -> None:
+    """Delete a conversation, and let the time pass in which it could be brought back."""
+    assert removal.remove(conversation.owner, [conversation.pk])
+    late = branches.UNDO + 2 * branches.ON_THE_WAY
+    Conversation.objects.filter(pk=conversation.pk).update(cut_at=F("cut_at") - late)
+    assert branches.erase() >= 1

@@ -15,13 +15,18 @@ VERBS: Final = frozenset(
     {
         "answer.regenerated", "answer.retried", "answer.stopped",
         "branch.deleted", "branch.erased", "branch.restored",
-        "conversation.deleted", "conversation.forked", "conversation.renamed",
+        "conversation.archived", "conversation.deleted", "conversation.erased",
+        "conversation.forked", "conversation.moved", "conversation.pinned",
+        "conversation.renamed", "conversation.restored", "conversation.unarchived",
+        "conversation.unpinned", "conversations.imported",
+        "folder.added", "folder.deleted", "folder.renamed",
         "group.added", "group.deleted", "group.membership_changed",
         "message.asked", "message.edited",
         "person.activated", "person.added", "person.changed", "person.deactivated",
-        "person.deletion_requested", "person.deletion_withdrawn",
+        "person.data_exported", "person.deletion_requested", "person.deletion_withdrawn",
         "person.link_made", "person.password_set",
         "profile.changed",
+        "share.made", "share.read", "share.revoked",
         "session.ended", "session.failed", "session.started",
     }
 )  # fmt: skip

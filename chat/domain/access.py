@@ -5,11 +5,11 @@ from __future__ import annotations
 from uuid import UUID
 
 from django.contrib.auth.models import AnonymousUser
-from django.db.models import QuerySet
+from django.db.models import Q, QuerySet
 from django.http import Http404
 
 from accounts.models import User
-from chat.models import Conversation, Message
+from chat.models import Conversation, Message, Share
 
 Person = User | AnonymousUser
 
@@ -56,3 +56,35 @@ def question_for(user: Person, message_id: UUID) -> Message:
 def answer_for(user: Person, message_id: UUID) -> Message:
     """The answer, if this person may see its conversation. Raises ``Http404``."""
     return message_for(user, message_id, role=Message.Role.ASSISTANT)
+
+
+def share_for(user: Person, share_id: UUID) -> Share:
+    """What was shared with this person, or what they shared. Raises ``Http404``.
+
+    Asked anew at each reading: who left the group, and a link that was revoked, see nothing.
+    """
+    if not isinstance(user, User) or not user.is_active:
+        raise Http404
+    theirs = Q(leaf__conversation__owner=user)
+    given = Q(people=user) | Q(groups__people=user)
+    found = (
+        Share.objects.select_related("leaf__conversation__owner")
+        .filter(theirs | given, pk=share_id, revoked_at=None, leaf__conversation__cut_at=None)
+        .distinct()
+        .first()
+    )
+    if found is None:
+        raise Http404
+    return found
+
+
+def own_share_for(user: Person, share_id: UUID) -> Share:
+    """A link that this person made, revoked or not. Raises ``Http404``."""
+    found = (
+        Share.objects.filter(pk=share_id, leaf__conversation__in=conversations_of(user))
+        .select_related("leaf")
+        .first()
+    )
+    if found is None:
+        raise Http404
+    return found

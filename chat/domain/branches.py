@@ -22,7 +22,7 @@ from chat.models import Conversation, Generation, Message
 
 UNDO: Final = timedelta(seconds=60)
 # A form that was sent in the last moment is still on its way.
-_ON_THE_WAY: Final = timedelta(seconds=5)
+ON_THE_WAY: Final = timedelta(seconds=5)
 
 
 class Erased(Exception):
@@ -119,7 +119,7 @@ def restore(conversation: Conversation, branch_id: UUID, *, actor: User) -> Mess
     """
     with transaction.atomic():
         conversation = conversations.lock(conversation.pk)
-        late = UNDO + _ON_THE_WAY
+        late = UNDO + ON_THE_WAY
         cuts = _in_place(conversation).filter(pk=branch_id, cut_at__gt=Now() - late)
         cut = cuts.select_for_update(of=("self",)).first()
         top = cut.messages.filter(parent=None).first() if cut else None
@@ -140,15 +140,20 @@ def _in_place(conversation: Conversation) -> QuerySet[Conversation]:
 
 
 def erase() -> int:
-    """End for good what nobody can bring back any more; how many branches that were."""
-    due = Conversation.objects.filter(cut_at__lt=Now() - UNDO - _ON_THE_WAY)
+    """End for good what nobody can bring back any more, whole conversations too. How many."""
+    due = Conversation.objects.filter(cut_at__lt=Now() - UNDO - ON_THE_WAY)
     erased = 0
     for pk in due.values_list("pk", flat=True):
         with transaction.atomic():
             cut = due.filter(pk=pk).select_for_update(skip_locked=True, of=("self",)).first()
             if cut is not None:
-                generations.hold(cut.messages.all())
-                audit.record("branch.erased", actor=None, about=cut, messages=cut.messages.count())
+                its = Q(conversation=cut) | Q(conversation__cut_from=cut)
+                generations.hold(Message.objects.filter(its))
+                count = cut.messages.count()
+                if cut.cut_from_id:
+                    audit.record("branch.erased", actor=None, about=cut, messages=count)
+                else:
+                    audit.record("conversation.erased", actor=None, about=cut, messages=count)
                 cut.delete()
                 erased += 1
     return erased

@@ -7,7 +7,6 @@ from datetime import date, datetime, timedelta
 from uuid import UUID
 
 from django.db import transaction
-from django.db.models import Q
 from django.http import Http404
 from django.utils import timezone
 from django.utils.translation import gettext as _
@@ -15,10 +14,11 @@ from django.utils.translation import gettext as _
 from accounts.domain import audit
 from accounts.models import User
 from chat import events
-from chat.domain import access, generations, titles
-from chat.models import Conversation, Message
+from chat.domain import access, titles
+from chat.models import Conversation
 
 SIDEBAR_SIZE = 100
+PINNED_MOST = 50
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,10 +30,16 @@ class Section:
 
 
 def sections(user: User, *, limit: int = SIDEBAR_SIZE) -> list[Section]:
-    """The newest conversations, grouped by when they were last used."""
+    """What is pinned, then the newest, grouped by when they were last used.
+
+    What lies in a folder or in the archive is found there.
+    """
     today = timezone.localdate()
-    groups: dict[str, list[Conversation]] = {}
-    for conversation in access.conversations_of(user).order_by("-updated_at")[:limit]:
+    shown = access.conversations_of(user).filter(archived_at=None)
+    pinned = list(shown.filter(pinned_at__isnull=False).order_by("-pinned_at")[:PINNED_MOST])
+    groups: dict[str, list[Conversation]] = {_("Pinned"): pinned} if pinned else {}
+    newest = shown.filter(pinned_at=None, folder=None).order_by("-updated_at")
+    for conversation in newest[:limit]:
         day = timezone.localdate(conversation.updated_at)
         groups.setdefault(_span(day, today), []).append(conversation)
     return [Section(name, found) for name, found in groups.items()]
@@ -80,12 +86,3 @@ def rename(conversation: Conversation, title: str, *, actor: User) -> None:
         events.tell_on_commit(
             events.Titled(owner=str(conversation.owner_id), conversation=str(conversation.pk))
         )
-
-
-def delete(conversation: Conversation, *, actor: User) -> None:
-    """The conversation with all its messages and runs; an answer being written there ends."""
-    with transaction.atomic():
-        its = Q(conversation=conversation) | Q(conversation__cut_from=conversation)
-        generations.hold(Message.objects.filter(its))
-        audit.record("conversation.deleted", actor=actor, about=conversation)
-        conversation.delete()

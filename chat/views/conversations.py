@@ -10,7 +10,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods
 
 from accounts.requests import PageRequest
-from chat.domain import access, conversations
+from chat.domain import access, conversations, removal
 from chat.forms import TitleForm
 from chat.views import frames
 
@@ -32,9 +32,9 @@ def rename(request: PageRequest, conversation_id: UUID) -> HttpResponse:
 @require_http_methods(["GET", "POST"])
 @never_cache
 def delete(request: PageRequest, conversation_id: UUID) -> HttpResponse:
-    """Ask by name, then delete for good."""
+    """Ask by name, then delete; the next page offers to undo it."""
     found = access.conversation_for(request.user, conversation_id)
     if request.method == "POST":
-        conversations.delete(found, actor=request.user)
+        frames.offer_undo(request, removal.remove(request.user, [found.pk]))
         return redirect("chat:new")
     return render(request, "chat/delete.html", frames.frame(request, found))

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from typing import Any
-from uuid import uuid4
+from uuid import UUID, uuid4
 
 from django.conf import settings
 
 from accounts.domain import policies
 from accounts.requests import PageRequest
-from chat.domain import conversations
+from chat.domain import conversations, shelves
 from chat.models import Conversation
 
 
@@ -18,8 +18,16 @@ def frame(request: PageRequest, conversation: Conversation | None = None) -> dic
     return {
         "conversation": conversation,
         "sections": conversations.sections(request.user),
+        "folders": shelves.folders(request.user),
+        "removed": request.session.pop("removed", None),
         "manages_people": policies.may_manage_people(request.user),
         "message_id": uuid4(),
         "limit": settings.MESSAGE_MAX_CHARS,
         "text": request.session.pop("draft", {}).get("text", ""),
     }
+
+
+def offer_undo(request: PageRequest, removed: list[UUID]) -> None:
+    """The next page says what was deleted, and can bring it back."""
+    if removed:
+        request.session["removed"] = [str(pk) for pk in removed]

@@ -33,6 +33,7 @@ NOT_READY = Cell(503)
 DOOR = Cell(302, "/accounts/sign-in/")
 HOME = done("/")
 TALK = "/conversations/"
+READ = Cell(200, verbs=("share.read",))
 PERSONS = "/accounts/people/"
 GROUPS = "/accounts/groups/"
 ME = "/accounts/me/"
@@ -80,6 +81,39 @@ ROWS: tuple[Row, ...] = (
     everybody("accounts:welcome", "POST", PASSWORD_SET),
     everybody("accounts:set_language", "GET", NOT_SO),
     everybody("accounts:set_language", "POST", HOME),
+    # Sharing: the owner makes and takes back; who was named reads, and that is noted
+    owner_only("chat:share", "GET", SHOWN),
+    owner_only("chat:share", "POST", done(TALK, "share.made")),
+    owner_only("chat:revoke_share", "GET", NOT_SO, NOT_SO),
+    owner_only("chat:revoke_share", "POST", done(TALK, "share.revoked")),
+    ("chat:shared", "GET", SHOWN, READ, NOT_THERE, NOT_THERE, DOOR, DOOR),
+    signed_in("chat:shared", "POST", NOT_SO),
+    # Keeping in order: acts say nothing of ids that are not one's own, and do nothing to them
+    signed_in("chat:history", "GET", SHOWN),
+    signed_in("chat:history", "POST", NOT_SO),
+    signed_in("chat:archive", "GET", SHOWN),
+    signed_in("chat:archive", "POST", NOT_SO),
+    signed_in("chat:act", "GET", NOT_SO),
+    signed_in("chat:act", "POST", done("/history/", "conversation.pinned")),
+    signed_in("chat:restore_conversations", "GET", NOT_SO),
+    signed_in("chat:restore_conversations", "POST", done("/history/", "conversation.restored")),
+    signed_in("chat:add_folder", "GET", NOT_SO),
+    signed_in("chat:add_folder", "POST", done("/history/folders/", "folder.added")),
+    owner_only("chat:folder", "GET", SHOWN),
+    owner_only("chat:folder", "POST", NOT_SO, NOT_SO),
+    owner_only("chat:rename_folder", "GET", NOT_SO, NOT_SO),
+    owner_only("chat:rename_folder", "POST", done("/history/folders/", "folder.renamed")),
+    owner_only("chat:delete_folder", "GET", NOT_SO, NOT_SO),
+    owner_only("chat:delete_folder", "POST", done("/history/", "folder.deleted")),
+    # Taking along and bringing in: everybody their own
+    signed_in("chat:export_all", "GET", NOT_SO),
+    signed_in("chat:export_all", "POST", Cell(200, verbs=("person.data_exported",))),
+    owner_only("chat:export_markdown", "GET", SHOWN),
+    owner_only("chat:export_markdown", "POST", NOT_SO, NOT_SO),
+    owner_only("chat:export_json", "GET", SHOWN),
+    owner_only("chat:export_json", "POST", NOT_SO, NOT_SO),
+    signed_in("chat:import", "GET", SHOWN),
+    signed_in("chat:import", "POST", Cell(200, verbs=("conversations.imported",))),
     # A person's own pages: everybody their own
     signed_in("accounts:profile", "GET", SHOWN),
     signed_in("accounts:profile", "POST", done(ME, "profile.changed")),
@@ -148,7 +182,15 @@ ROWS: tuple[Row, ...] = (
 )
 
 # What no URL does: the house does it by itself, when its time has come.
-BY_ITSELF = {"branch.erased"}
+BY_ITSELF = {"branch.erased", "conversation.erased"}
+# What else the one URL of acts can do, beside what its row above does.
+ACTS = {
+    "unpin": "conversation.unpinned",
+    "archive": "conversation.archived",
+    "unarchive": "conversation.unarchived",
+    "move": "conversation.moved",
+    "delete": "conversation.deleted",
+}
 
 # Sockets: whether the door opens
 SOCKETS: dict[str | None, dict[str, bool]] = {

@@ -7,17 +7,19 @@ from dataclasses import dataclass
 from uuid import UUID, uuid4
 
 from django.contrib.auth.hashers import make_password
+from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
 from accounts.domain import provisioning
 from accounts.models import Group, SetupLink, User
-from chat.domain import branches, messages, rewriting
-from chat.models import Generation
+from chat.domain import branches, messages, rewriting, sharing, shelves
+from chat.models import Folder, Generation, Share
 from tests import factories
 from tests.people import PASSWORD, browser, move_in, person
 
+EXPORTED = """[{"id": "1", "chat": {"messages": [{"role": "user", "content": "Hello"}]}}]"""
 ANOTHER_PASSWORD = "nine slow otters"
 # What a verb needs to find: an answer in this state. Everywhere else alice's answer is done.
 STATES = {"chat:stop": None, "chat:retry": Generation.State.FAILED}
@@ -37,6 +39,8 @@ class House:
     people: dict[str, User | None]
     asked: messages.Asked
     group: Group
+    share: Share
+    folder: Folder
     token: str
     branch_id: UUID
 
@@ -58,6 +62,8 @@ class House:
             "person_id": alice.pk,
             "group_id": self.group.pk,
             "token": self.token,
+            "share_id": self.share.pk,
+            "folder_id": self.folder.pk,
         }
         wanted = ARGUMENTS.get(name)
         more = [self.branch_id] if name == "chat:restore" else []
@@ -88,6 +94,11 @@ class House:
             "chat:edit": question,
             "chat:regenerate": once,
             "chat:fork": once,
+            "chat:import": {"file": SimpleUploadedFile("a.json", EXPORTED.encode())},
+            "chat:act": {"conversation": [str(self.asked.conversation.pk)], "act": "pin"},
+            "chat:add_folder": {"name": "Travel"},
+            "chat:rename_folder": {"name": "Travel"},
+            "chat:share": {"people": self.people["member"].email},
             "chat:rename": {"title": "The colour of the sky"},
         }.get(name, {})
 
@@ -100,7 +111,16 @@ ARGUMENTS = {
     ),
     **dict.fromkeys(("accounts:group", "accounts:delete_group"), "group_id"),
     **dict.fromkeys(
-        ("chat:conversation", "chat:ask", "chat:rename", "chat:delete", "chat:restore"),
+        (
+            "chat:conversation",
+            "chat:ask",
+            "chat:rename",
+            "chat:delete",
+            "chat:export_markdown",
+            "chat:share",
+            "chat:export_json",
+            "chat:restore",
+        ),
         "conversation_id",
     ),
     **dict.fromkeys(
@@ -111,6 +131,8 @@ ARGUMENTS = {
         "message_id",
     ),
     "chat:edit": "question_id",
+    **dict.fromkeys(("chat:shared", "chat:revoke_share"), "share_id"),
+    **dict.fromkeys(("chat:folder", "chat:rename_folder", "chat:delete_folder"), "folder_id"),
 }
 
 
@@ -144,4 +166,7 @@ def build(name: str = "") -> House:
             user.deletion_requested_at = timezone.now()
         user.save(update_fields=["password", "deletion_requested_at"])
     token = provisioning.make_link(SetupLink.Purpose.PASSWORD, user=them.alice)
-    return House(people, asked, Group.objects.get(), token, branch_id)
+    group = Group.objects.get()
+    share = sharing.share(asked.answer, people=[], groups=[group], actor=them.alice)
+    folder = shelves.add_folder(them.alice, "Taxes")
+    return House(people, asked, group, share, folder, token, branch_id)

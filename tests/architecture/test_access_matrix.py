@@ -10,13 +10,17 @@ from urllib.parse import urlencode
 from uuid import uuid4
 
 import pytest
+from django.core.files.uploadedfile import SimpleUploadedFile
+from django.db.models.functions import Now
 from django.http import HttpResponse
+from django.test.client import BOUNDARY, MULTIPART_CONTENT, encode_multipart
 from django.urls import URLPattern, URLResolver, get_resolver
 
 from accounts.domain import audit
 from accounts.models import AuditEntry
+from chat.models import Conversation
 from tests.architecture import house
-from tests.architecture.access_matrix import BY_ITSELF, DOOR, NOT_THERE, PEOPLE, ROWS, Cell
+from tests.architecture.access_matrix import ACTS, BY_ITSELF, DOOR, NOT_THERE, PEOPLE, ROWS, Cell
 
 pytestmark = pytest.mark.django_db
 
@@ -53,7 +57,10 @@ def ask(at: house.House, name: str, method: str, who: str, **more: Any) -> HttpR
 def _body(at: house.House, name: str, method: str, who: str) -> dict[str, Any]:
     if method != "POST":
         return {}
-    body = urlencode(at.form(name, who), doseq=True)
+    form = at.form(name, who)
+    if any(isinstance(value, SimpleUploadedFile) for value in form.values()):
+        return {"data": encode_multipart(BOUNDARY, form), "content_type": MULTIPART_CONTENT}
+    body = urlencode(form, doseq=True)
     return {"data": body, "content_type": "application/x-www-form-urlencoded"}
 
 
@@ -133,7 +140,28 @@ def test_no_url_knows_another_method(method: str) -> None:
 
 def test_every_verb_of_the_ledger_is_written_by_some_url() -> None:
     written = {verb for _, _, *cells in ROWS for cell in cells for verb in cell.verbs}
+    written |= set(ACTS.values())
     assert written | BY_ITSELF == audit.VERBS and not written & BY_ITSELF
+
+
+@pytest.mark.parametrize(("act", "verb"), ACTS.items())
+@pytest.mark.parametrize("who", ["owner", "member", "administrator"])
+def test_an_act_changes_what_is_one_s_own_and_nothing_else(act: str, verb: str, who: str) -> None:
+    at = house.build()
+    Conversation.objects.filter(pk=at.asked.conversation.pk).update(
+        pinned_at=Now() if act == "unpin" else None,
+        archived_at=Now() if act == "unarchive" else None,
+    )
+    as_it_was = list(Conversation.objects.values("pinned_at", "archived_at", "folder", "cut_at"))
+    form = {"conversation": [str(at.asked.conversation.pk)], "act": act}
+    if act == "move" and who == "owner":
+        form["folder"] = str(at.folder.pk)
+    assert at.browser(who).post(at.address("chat:act"), form).status_code == 302
+    entry = AuditEntry.objects.order_by("-pk").first()
+    assert entry.verb == verb
+    assert bool(entry.object_id) == (who == "owner")
+    now = list(Conversation.objects.values("pinned_at", "archived_at", "folder", "cut_at"))
+    assert (now != as_it_was) == (who == "owner")
 
 
 def _settled(response: HttpResponse) -> str:

@@ -79,7 +79,7 @@ def test_the_cookies_are_for_this_house_only(people: People) -> None:
     form = {"email": "carol@example.org", "password": PASSWORD}
     assert client.post(reverse("accounts:sign_in"), form).status_code == 302
     client.post(reverse("accounts:set_language"), {"language": "tr"})
-    assert set(client.cookies) == {"sessionid", "csrftoken", "django_language"}
+    assert set(client.cookies) == {"sessionid", "csrftoken", "django_language", "theme"}
     for cookie in client.cookies.values():
         assert cookie["httponly"] is True, cookie.key
         assert cookie["samesite"] == "Lax", cookie.key

@@ -5,10 +5,11 @@ from __future__ import annotations
 from datetime import timedelta
 
 import pytest
+from django.db.models import F
 from django.urls import reverse
 from django.utils import timezone
 
-from chat.domain import conversations
+from chat.domain import branches, conversations
 from chat.domain.messages import Asked
 from chat.models import Conversation, Generation
 from tests import factories
@@ -178,17 +179,21 @@ def test_the_list_is_by_date_newest_first(people: People) -> None:
     assert page.index("Asked Today") < page.index("Asked Earlier")
 
 
-def test_a_deleted_conversation_is_gone_with_all_it_held(people: People) -> None:
-    asked = factories.asked(people.alice)
-    factories.write(factories.claimed(), "Half")
+def test_a_deleted_conversation_is_out_of_sight_and_then_gone_with_all_it_held(
+    people: People,
+) -> None:
+    asked = factories.answered(people.alice)
     client = browser(people.alice)
     url = reverse("chat:delete", args=[asked.conversation.pk])
     assert "Delete this conversation?" in client.get(url).content.decode()
     assert Conversation.objects.exists()
     assert client.post(url).url == "/"
+    assert client.get(url).status_code == 404
+    assert asked.conversation.title not in client.get("/history/").content.decode()
+    Conversation.objects.update(cut_at=F("cut_at") - timedelta(minutes=2))
+    branches.erase()
     assert not Conversation.objects.exists()
     assert not Generation.objects.exists()
-    assert client.get(url).status_code == 404
 
 
 def test_the_model_is_named_and_can_be_chosen(people: People) -> None:

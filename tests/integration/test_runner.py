@@ -14,7 +14,7 @@ from django.utils import timezone
 
 from accounts.models import User
 from chat import events
-from chat.domain import answers, conversations, generations, rewriting
+from chat.domain import answers, generations, removal, rewriting
 from chat.domain.messages import Asked
 from chat.models import Chunk, Generation, LanguageModel, Message
 from chat.runner import pace
@@ -227,7 +227,7 @@ async def test_a_deleted_conversation_costs_the_engine_nothing_more(people: Peop
     async with engine_host() as engine, running():
         asked = await ask(people.alice, "Tell me for ever")
         await written(asked)
-        await in_database(conversations.delete)(asked.conversation, actor=people.alice)
+        await in_database(removal.remove)(people.alice, [asked.conversation.pk])
         await until(lambda: not engine.running)
         other = await ask(people.alice, "Hello?")
         assert (await ended(other)).state == State.DONE

@@ -227,7 +227,7 @@ async def test_a_deleted_conversation_falls_silent(people: People, asked: Asked)
     await answer.write("One")
     async with Page(people.alice, asked.conversation) as page:
         await page.see(asked.answer, text="One")
-        await in_database(conversations.delete)(asked.conversation, actor=people.alice)
+        await in_database(factories.erase)(asked.conversation)
         where = str(asked.conversation.pk), str(asked.answer.pk)
         await events.tell(events.Changed(*where))
         assert await page.quiet()

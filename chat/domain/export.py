@@ -1,0 +1,68 @@
+"""A conversation to take along, with every branch: what was said, when, and which model said it."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import Any, Final
+
+from django.utils import timezone
+
+from chat.domain import answers
+from chat.domain.answers import Reading
+from chat.models import Conversation, LanguageModel
+
+FORMAT: Final = "konak-conversation"
+VERSION: Final = 1
+
+
+def document(conversation: Conversation) -> dict[str, Any]:
+    """The whole tree as JSON takes it; ``parent`` is the message before, ``null`` at the beginning.
+
+    ``sha256`` of a message is that of its text in UTF-8, of a model that of its file.
+    """
+    messages = conversation.messages.select_related("language_model__engine")
+    readings = answers.read(messages.order_by("created_at", "id"))
+    return {
+        "format": FORMAT,
+        "version": VERSION,
+        "exported_at": timezone.now().isoformat(),
+        "id": str(conversation.pk),
+        "title": conversation.title,
+        "created_at": conversation.created_at.isoformat(),
+        "updated_at": conversation.updated_at.isoformat(),
+        "messages": [_message(reading) for reading in readings],
+    }
+
+
+def _message(reading: Reading) -> dict[str, Any]:
+    message = reading.message
+    found: dict[str, Any] = {
+        "id": str(message.pk),
+        "parent": str(message.parent_id) if message.parent_id else None,
+        "role": message.role,
+        "created_at": message.created_at.isoformat(),
+        "text": reading.text,
+        "sha256": hashlib.sha256(reading.text.encode()).hexdigest(),
+    }
+    if message.language_model:
+        found["model"] = _model(message.language_model)
+    if run := reading.generation:
+        found["run"] = {
+            "state": run.state,
+            "reason": run.reason,
+            "started_at": run.started_at and run.started_at.isoformat(),
+            "ended_at": run.ended_at and run.ended_at.isoformat(),
+            "prompt_tokens": run.prompt_tokens,
+            "completion_tokens": run.completion_tokens,
+        }
+    return found
+
+
+def _model(model: LanguageModel) -> dict[str, Any]:
+    return {
+        "name": model.name,
+        "display_name": model.display_name,
+        "engine": model.engine.name,
+        "quantization": model.quantization,
+        "sha256": model.sha256,
+    }

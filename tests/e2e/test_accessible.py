@@ -1,0 +1,88 @@
+"""Every page and state by axe-core: no serious fault, in both looks, wide and narrow."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+
+import pytest
+from axe_playwright_python.async_playwright import Axe
+from playwright.async_api import Page
+
+from tests.e2e.rich import bring_in
+from tests.e2e.visitor import Visitor, Window
+
+Act = Callable[[Page], Awaitable[None]]
+WIDE, NARROW = {"width": 1280, "height": 800}, {"width": 320, "height": 640}
+LOOKS = [("light", WIDE), ("dark", NARROW)]
+AXE = {"runOnly": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"]}
+
+
+async def no_fault(window: Window, where: str) -> list[str]:
+    """What axe finds that hinders people, and whether the page can be moved sideways."""
+    await window.page.evaluate("document.fonts.ready")
+    found = await Axe().run(window.page, options=AXE)
+    faults = [
+        f"{where}: {fault['id']} ({fault['impact']}): {node['html'][:200]}"
+        for fault in found.response["violations"]
+        if fault["impact"] in ("serious", "critical")
+        for node in fault["nodes"]
+    ]
+    wide = await window.page.evaluate(
+        "document.documentElement.scrollWidth > document.documentElement.clientWidth"
+    )
+    return [*faults, *([f"{where}: moves sideways"] if wide else [])]
+
+
+async def press(page: Page, selector: str) -> None:
+    await page.locator(selector).first.click()
+
+
+@pytest.mark.parametrize(("scheme", "viewport"), LOOKS, ids=["light-wide", "dark-narrow"])
+async def test_a_person_s_pages(visitor: Visitor, scheme: str, viewport: dict[str, int]) -> None:
+    visitor.forgive("404|422")
+    options = {"color_scheme": scheme, "viewport": viewport, "locale": "tr-TR"}
+    door = await visitor.window(**options)
+    await door.open("/accounts/sign-in/")
+    faults = await no_fault(door, "sign-in")
+    alice = await visitor.person(visitor.house.alice, **options)
+    page = alice.page
+    talk = await bring_in(page, visitor.house.url)
+    faults += await no_fault(alice, "conversation")
+    for name, selector in (("menu", "[popovertarget=menu]"), ("edit", "a[href*='/edit/']")):
+        await press(page, selector)
+        await page.wait_for_timeout(300)
+        faults += await no_fault(alice, name)
+        await page.keyboard.press("Escape")
+    paths = [
+        "/", "/history/", "/history/archive/", "/conversations/import/", "/search/?q=eczane",
+        "/accounts/me/", "/accounts/me/password/", "/accounts/me/sessions/", "/accounts/me/data/",
+        f"{talk.partition('?')[0]}share/", f"{talk.partition('?')[0]}rename/",
+        f"{talk.partition('?')[0]}delete/", "/nothing-here/",
+    ]  # fmt: skip
+    for path in paths:
+        await alice.open(path)
+        faults += await no_fault(alice, path)
+    await alice.open(paths[9])
+    await page.locator("#id_people").fill("bob@konak.example.org")
+    await press(page, "main form button.primary")
+    link = await page.locator("textarea.copyable").first.input_value()
+    faults += await no_fault(alice, "a link is made")
+    await alice.open("/shared/" + link.rsplit("/shared/")[1])
+    faults += await no_fault(alice, "shared")
+    assert not faults, "\n".join(faults)
+
+
+@pytest.mark.parametrize(("scheme", "viewport"), LOOKS, ids=["light-wide", "dark-narrow"])
+async def test_an_administrator_s_pages(
+    visitor: Visitor, scheme: str, viewport: dict[str, int]
+) -> None:
+    options = {"color_scheme": scheme, "viewport": viewport}
+    admin = await visitor.person(visitor.house.administrator, **options)
+    faults: list[str] = []
+    for path in ("/accounts/people/", "/accounts/people/add/", "/accounts/groups/"):
+        await admin.open(path)
+        faults += await no_fault(admin, path)
+    await admin.open("/accounts/people/")
+    await press(admin.page, "tbody a")
+    faults += await no_fault(admin, "a person")
+    assert not faults, "\n".join(faults)
