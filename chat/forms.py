@@ -122,9 +122,9 @@ class ImportForm(forms.Form):
         },
     )
 
-    def clean_file(self) -> UploadedFile:
+    def clean_file(self) -> UploadedFile[Any]:
         """Not larger than what can be read in one go."""
-        file: UploadedFile = self.cleaned_data["file"]
+        file: UploadedFile[Any] = self.cleaned_data["file"]
         limit = settings.IMPORT_MAX_MIB
         if (file.size or 0) > limit * 1024 * 1024:
             raise forms.ValidationError(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import datetime
+
 from django.utils import timezone
 from django.utils.formats import date_format
 from django.utils.translation import gettext as _
@@ -44,5 +46,5 @@ def _notes(reading: Reading) -> list[str]:
     return notes
 
 
-def _moment(moment: timezone.datetime) -> str:
+def _moment(moment: datetime) -> str:
     return date_format(timezone.localtime(moment), "DATETIME_FORMAT")

@@ -34,7 +34,8 @@ def _said(key: str, node: Any) -> Said:
     author, content = message.get("author"), message.get("content")
     if not isinstance(author, dict) or not isinstance(content, dict):
         raise Malformed
-    details = message.get("metadata") if isinstance(message.get("metadata"), dict) else {}
+    metadata = message.get("metadata")
+    details: dict[str, Any] = metadata if isinstance(metadata, dict) else {}
     text, attachments = _content(content)
     return Said(
         key,
