@@ -18,7 +18,7 @@ from tests.people import People, browser
 pytestmark = pytest.mark.django_db
 
 LENGTH = 5_000
-QUERIES = 15
+QUERIES = 16
 FIRST = datetime(2026, 1, 1, tzinfo=UTC)
 
 

@@ -40,7 +40,7 @@ async def test_two_pages_that_hear_of_one_end_make_two_answers_and_a_double_clic
     assert [len(found) for found in ids] == [1, 1] and ids[0] != ids[1]
 
     url = reverse("chat:regenerate", args=[asked.answer.pk])
-    alice = browser(people.alice)
+    alice = await in_database(browser)(people.alice)
     for found in ids:
         for _click in range(2):
             form = {"message_id": next(iter(found))}
@@ -54,7 +54,7 @@ async def test_two_pages_that_hear_of_one_end_make_two_answers_and_a_double_clic
 async def test_two_pages_that_are_loaded_have_two_ids_as_well(people: People, asked: Asked) -> None:
     answer = await Answer(asked).begin()
     await answer.end(tell=False)
-    alice = browser(people.alice)
+    alice = await in_database(browser)(people.alice)
     page = reverse("chat:conversation", args=[asked.conversation.pk])
     edit = reverse("chat:edit", args=[asked.question.pk])
     for url in (page, edit):

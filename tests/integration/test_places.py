@@ -54,7 +54,7 @@ async def test_it_is_said_and_moves_and_goes_with_the_first_word(
 
 async def test_a_page_that_polls_reads_where_it_stands(people: People, asked: Asked) -> None:
     url = reverse("chat:answer", args=[asked.answer.pk])
-    alice = browser(people.alice)
+    alice = await in_database(browser)(people.alice)
 
     def polled() -> str:
         return alice.get(url, headers={"HX-Request": "true"}).content.decode()
