@@ -59,7 +59,7 @@ def _portions(code: str) -> Iterator[str]:
 
 
 @lru_cache(maxsize=1)
-def _formatter() -> HtmlFormatter:
+def _formatter() -> HtmlFormatter[str]:
     """Made once: it works out its styles, which takes longer than colouring a line."""
     return HtmlFormatter(nowrap=True)
 
