@@ -34,7 +34,8 @@ htmx.defineExtension("keep", {
     if (!["keep", "tail", "above"].includes(style)) return false;
     const fresh = style === "keep" ? [target] : [...fragment.children];
     const fromEnd = style === "above" && scroller.scrollHeight - scroller.scrollTop;
-    if (style === "keep") keep(target, fragment.firstElementChild);
+    // Every node that is equal already is left alone: a selection there stays.
+    if (style === "keep") Idiomorph.morph(target, fragment.firstElementChild);
     else elts.push(...fresh);
     // Another branch takes the place of the message and of everything after it.
     if (style === "tail") while (target.nextSibling) target.nextSibling.remove();
@@ -77,29 +78,6 @@ function complete(part) {
   const html = (opens.get(part.id) ?? "").slice(0, part.dataset.keep) + part.textContent;
   opens.set(part.id, html);
   part.innerHTML = html;
-}
-
-// Make `old` like `fresh` and leave every node alone that is equal already: a selection there stays.
-function keep(old, fresh) {
-  for (const { name } of [...old.attributes]) if (!fresh.hasAttribute(name)) old.removeAttribute(name);
-  for (const { name, value } of fresh.attributes) {
-    if (old.getAttribute(name) !== value) old.setAttribute(name, value);
-  }
-  const before = [...old.childNodes];
-  const after = [...fresh.childNodes];
-  after.forEach((node, index) => {
-    const there = before[index];
-    if (!there) old.append(node);
-    else if (there.isEqualNode(node)) return;
-    else if (isSame(there, node)) keep(there, node);
-    else there.replaceWith(node);
-  });
-  for (const node of before.slice(after.length)) node.remove();
-}
-
-function isSame(there, node) {
-  if (!there.matches || !node.matches) return false;
-  return node.id ? there.id === node.id : there.matches(".prose") && node.matches(".prose");
 }
 
 // New blocks fit when the page has all before them; else the whole answer is asked for.
