@@ -72,6 +72,8 @@ ROWS: tuple[Row, ...] = (
     everybody("healthz", "POST", NOT_SO),
     everybody("readyz", "GET", NOT_READY),
     everybody("readyz", "POST", NOT_SO),
+    everybody("manifest", "GET", SHOWN),
+    everybody("manifest", "POST", NOT_SO),
     # Entrance: an own password opens the door, unless the account is closed
     ("accounts:sign_in", "GET", HOME, HOME, HOME, HOME, SHOWN, SHOWN),
     ("accounts:sign_in", "POST", HOME, HOME, HOME, HOME, STARTED, FAILED),
