@@ -8,18 +8,23 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from io import BytesIO
 from itertools import islice
 from typing import Any, Final, cast
 
 from asgiref.sync import sync_to_async
+from django.conf import settings
 from django.core import signals
-from django.core.exceptions import RequestAborted
+from django.core.exceptions import RequestAborted, RequestDataTooBig
 from django.core.handlers.asgi import ASGIHandler, ASGIRequest
 from django.core.handlers.base import BaseHandler
+from django.core.handlers.exception import response_for_exception
+from django.http import HttpResponse
 from django.http.response import HttpResponseBase, StreamingHttpResponse
 from django.urls import set_script_prefix
+from django.utils import translation
 
 from chat import events
 
@@ -30,6 +35,27 @@ AT_ONCE: Final = 4
 PATIENCE_S: Final = 1.0
 THREADS: Final = 64
 BLOCKS: Final = 64  # of 4 kB, of a file in one go
+
+
+class _Capped:
+    """A body up to the largest there is a use for, signed in or not: more fills nobody's disk.
+
+    After that it looks as if the sender had gone, which is how Django puts away what it has read.
+    """
+
+    def __init__(self, receive: Callable[[], Awaitable[Any]]) -> None:
+        self._receive, self._received = receive, 0
+
+    @property
+    def is_too_large(self) -> bool:
+        """Whether more came than is taken."""
+        return self._received > settings.BODY_MAX_BYTES
+
+    async def __call__(self) -> Any:
+        """The next part."""
+        message = await self._receive()
+        self._received += len(message.get("body", b""))
+        return {"type": "http.disconnect"} if self.is_too_large else message
 
 
 class Pages(ASGIHandler):
@@ -45,9 +71,12 @@ class Pages(ASGIHandler):
         """One request."""
         if scope["type"] != "http":
             raise ValueError("There are only pages here.")
+        capped = _Capped(receive)
         try:
-            body = await self.read_body(receive)
+            body = await self.read_body(capped)
         except RequestAborted:
+            if capped.is_too_large:
+                await self.send_response(await self._in_thread(self._too_large, scope), send)
             return
         set_script_prefix(scope.get("root_path", ""))
         events.loop.set(asyncio.get_running_loop())
@@ -79,6 +108,16 @@ class Pages(ASGIHandler):
             yield
         finally:
             self._turns.release()
+
+    def _too_large(self, scope: Any) -> HttpResponseBase:
+        """Why the rest was not read. What was read is thrown away, and so is the connection."""
+        request, _ = self.create_request(scope, BytesIO())
+        if request is None:
+            return HttpResponse(status=413, headers={"Connection": "close"})
+        with translation.override(translation.get_language_from_request(request)):
+            response = response_for_exception(request, RequestDataTooBig())
+        response["Connection"] = "close"
+        return response
 
     def _respond(self, request: ASGIRequest) -> HttpResponseBase:
         """The whole of a request that Django's own handler spreads over several threads."""

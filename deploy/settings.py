@@ -199,6 +199,8 @@ ENGINE_FIRST_TOKEN_S = env.integer("KONAK_ENGINE_FIRST_TOKEN_S", 300, at_least=5
 ENGINE_NEXT_TOKEN_S = env.integer("KONAK_ENGINE_NEXT_TOKEN_S", 60, at_least=5)
 # A body is at most the message in four-byte characters, percent-encoded, and a few fields.
 DATA_UPLOAD_MAX_MEMORY_SIZE = MESSAGE_MAX_CHARS * 12 + 65_536
+# Files are counted apart; a file a little too large still gets its answer in the form.
+BODY_MAX_BYTES = DATA_UPLOAD_MAX_MEMORY_SIZE + (IMPORT_MAX_MIB + 1) * 1024 * 1024
 
 # Languages
 

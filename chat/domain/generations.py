@@ -90,7 +90,7 @@ def enqueue(answer: Message, *, is_new: bool = False) -> tuple[Generation, int]:
     Part of the caller's transaction. ``is_new``: the answer itself was made a moment ago by it.
     """
     generation = Generation(message=answer, created_at=timezone.now())
-    told = {
+    told: dict[str, Any] = {
         "id": generation.pk, "answer": answer.pk, "at": generation.created_at, "channel": CHANNEL,
     }  # fmt: skip
     with connection.cursor() as cursor:

@@ -25,9 +25,9 @@ class Mould:
         self._pieces = pieces
         self._places = [(at, MARKS.index(UUID(mark))) for at, mark in enumerate(pieces) if at % 2]
 
-    def filled(self, *values: object) -> str:
+    def filled(self, *values: str | UUID | int) -> str:
         """With ``values`` in the places of the marks: ids and texts, escaped, and safe HTML."""
-        words = [conditional_escape(value) for value in values]
+        words = [conditional_escape(v if isinstance(v, str) else str(v)) for v in values]
         pieces = self._pieces.copy()
         for at, which in self._places:
             pieces[at] = words[which]

@@ -33,7 +33,7 @@ def done(reading: Reading, language: str) -> str:
     """The whole of a plain answer."""
     model = reading.message.language_model
     name = model.display_name if model else ""
-    return _done(language).filled(reading.message.pk, uuid4(), name, reading.html)
+    return _done(language).filled(reading.message.pk, uuid4(), name, reading.html or "")
 
 
 @lru_cache

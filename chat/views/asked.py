@@ -23,8 +23,8 @@ def html(asked: messages.Asked) -> SafeString:
     """The fragment. What was recorded a moment ago is known, and not read again."""
     place = asked.ahead + 1 if asked.ahead else 0
     if asked.run is None or not asked.is_alone:
-        readings = answers.read([asked.question, asked.answer])
-        return render_to_string(_TEMPLATE, _context(*readings, uuid4(), place))
+        question, answer = answers.read([asked.question, asked.answer])
+        return render_to_string(_TEMPLATE, _context(question, answer, uuid4(), place))
     mould = _mould(get_language(), place)
     model = asked.answer.language_model
     return SafeString(

@@ -21,7 +21,8 @@ _SAMPLE: Final = "# One\n\n**Two** $x^2$[^1]\n\n| a |\n|---|\n| b |\n\n- [x] c\n
 def warm() -> None:
     """Load every view, template and language of the pages, and render an answer of each kind."""
     _ = get_resolver().url_patterns
-    for folder in (_TEMPLATES, *map(Path, settings.TEMPLATES[0]["DIRS"])):
+    shared: list[Path] = settings.TEMPLATES[0]["DIRS"]  # type: ignore[assignment]  # of any setting
+    for folder in (_TEMPLATES, *shared):
         for path in folder.rglob("*.html"):
             get_template(str(path.relative_to(folder)))
     render(_SAMPLE + "".join(f"```{name}\nx = 1\n```\n\n" for name in _LANGUAGES))

@@ -9,6 +9,7 @@ import httpx
 import pytest
 from django.template import engines
 from django.templatetags.static import static
+from django.test import override_settings
 
 from chat.models import Generation
 from chat.views.warming import warm
@@ -98,3 +99,26 @@ async def test_nobody_waits_for_ever_for_a_turn(
         assert handler._turns.locked()
         assert (await web.get("/healthz")).status_code == 200
     assert not handler._turns.locked()
+
+
+@pytest.mark.parametrize("language", ["en", "tr"])
+async def test_a_body_that_nobody_has_a_use_for_is_not_read_to_its_end(
+    web: httpx.AsyncClient, language: str
+) -> None:
+    """Also from who is not signed in: nothing of it fills the disk."""
+    taken = 0
+
+    async def endless() -> AsyncIterator[bytes]:
+        nonlocal taken
+        while True:
+            taken += 1_000_000
+            yield b"x" * 1_000_000
+
+    headers = {"content-type": "application/octet-stream", "accept-language": language}
+    with override_settings(BODY_MAX_BYTES=3_000_000):
+        refused = await web.post("/accounts/sign-in/", content=endless(), headers=headers)
+    assert refused.status_code == 413
+    assert refused.headers["connection"] == "close"
+    assert {"en": "too large", "tr": "gönderilemeyecek kadar büyük"}[language] in refused.text
+    assert taken <= 5_000_000
+    assert (await web.get("/healthz")).status_code == 200
