@@ -13,7 +13,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
 from accounts.models import Group, User
-from chat.domain import catalogue
+from chat.domain import catalogue, starters
 from chat.models import LanguageModel
 
 _OUT_OF_DATE = gettext_lazy("This page is out of date. Reload it; your text is kept.")
@@ -185,3 +185,30 @@ class FolderForm(forms.Form):
     """The name of a folder."""
 
     name = forms.CharField(label=gettext_lazy("Name of the folder"), max_length=80)
+
+
+class StartersForm(forms.Form):
+    """What an empty page offers to begin with, in each language of the house."""
+
+    def __init__(self, *args: Any, now: dict[str, list[str]], **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._languages = list(now)
+        names = dict(settings.LANGUAGES)
+        for language, texts in now.items():
+            for place in range(starters.COUNT):
+                self.fields[f"{language}_{place}"] = forms.CharField(
+                    label=f"{names[language]}, {place + 1}",
+                    required=False,
+                    strip=False,
+                    max_length=300,
+                    initial=texts[place] if place < len(texts) else "",
+                )
+
+    def texts(self) -> dict[str, list[str]]:
+        """Language → what was typed."""
+        return {
+            language: [
+                self.cleaned_data[f"{language}_{place}"].lstrip() for place in range(starters.COUNT)
+            ]
+            for language in self._languages
+        }

@@ -69,6 +69,23 @@ class LanguageModel(models.Model):
         return self.display_name
 
 
+class Starter(models.Model):
+    """A beginning that an empty page offers, in one language."""
+
+    language = models.CharField(max_length=10)
+    place = models.PositiveSmallIntegerField()
+    text = models.CharField(max_length=300)
+
+    class Meta:
+        ordering = ["place"]
+        constraints = [
+            models.UniqueConstraint(fields=["language", "place"], name="one_starter_a_place"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.language} {self.place}"
+
+
 class Folder(models.Model):
     """A person's own drawer for conversations. When it goes, they stay."""
 

@@ -13,12 +13,14 @@ from chat.views import (
     pages,
     search,
     sharing,
+    starters,
 )
 
 app_name = "chat"
 
 urlpatterns = [
     path("", pages.new, name="new"),
+    path("starters/", starters.change, name="starters"),
     path("search/", search.search, name="search"),
     path("conversations/", messages.start, name="start"),
     path("history/", history.history, name="history"),

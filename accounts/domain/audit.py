@@ -28,6 +28,7 @@ VERBS: Final = frozenset(
         "profile.changed",
         "share.made", "share.read", "share.revoked",
         "session.ended", "session.failed", "session.started",
+        "starters.changed",
     }
 )  # fmt: skip
 

@@ -5,13 +5,15 @@ from __future__ import annotations
 from typing import Any
 from uuid import UUID
 
+from django.conf import settings
 from django.http import Http404, HttpResponse
 from django.shortcuts import render
+from django.utils import translation
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
 from accounts.requests import PageRequest
-from chat.domain import access, branches, catalogue, paths
+from chat.domain import access, branches, catalogue, paths, starters
 from chat.domain.paths import Page
 from chat.models import Conversation, Message
 from chat.views import frames, replies
@@ -34,8 +36,14 @@ def conversation_context(
 
 def new_context(request: PageRequest) -> dict[str, Any]:
     """The page of a new chat."""
+    offered = starters.of(translation.get_language() or settings.LANGUAGE_CODE)
+    context = frames.frame(request)
+    chosen = request.GET.get("starter", "")
+    if not context["text"] and chosen.isascii() and chosen.isdecimal() and len(chosen) < 3:
+        context["text"] = "".join(offered[int(chosen) : int(chosen) + 1])
     return {
-        **frames.frame(request),
+        **context,
+        "starters": offered,
         "language_models": catalogue.usable_by(request.user),
         "chosen": catalogue.default_for(request.user),
     }

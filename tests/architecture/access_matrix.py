@@ -90,6 +90,9 @@ ROWS: tuple[Row, ...] = (
     owner_only("chat:revoke_share", "POST", done(TALK, "share.revoked")),
     ("chat:shared", "GET", SHOWN, READ, NOT_THERE, NOT_THERE, DOOR, DOOR),
     signed_in("chat:shared", "POST", NOT_SO),
+    # What an empty page offers
+    administrator_only("chat:starters", "GET", SHOWN),
+    administrator_only("chat:starters", "POST", done("/starters/", "starters.changed")),
     # Keeping in order: acts say nothing of ids that are not one's own, and do nothing to them
     signed_in("chat:history", "GET", SHOWN),
     signed_in("chat:history", "POST", NOT_SO),
