@@ -212,3 +212,15 @@ class StartersForm(forms.Form):
             ]
             for language in self._languages
         }
+
+
+class RatingForm(forms.Form):
+    """What a person thinks of an answer."""
+
+    rating = forms.TypedChoiceField(coerce=int, choices=[(value, value) for value in (-1, 0, 1)])
+    reason = forms.CharField(required=False, max_length=500)
+
+    @property
+    def problem(self) -> str:
+        """The first thing that is wrong, as one sentence."""
+        return str(next(iter(self.errors.values()))[0]) if self.errors else ""

@@ -191,6 +191,9 @@ class Message(models.Model):
     language_model = models.ForeignKey(LanguageModel, on_delete=models.PROTECT, null=True)
     # The name of a model elsewhere, where the answer came with an import.
     written_by = models.CharField(max_length=200, blank=True, db_default="")
+    # What the person thinks of an answer: 1 good, -1 not good, 0 nothing said.
+    rating = models.SmallIntegerField(default=0, db_default=0)
+    rating_reason = models.CharField(max_length=500, blank=True, db_default="")
     created_at = models.DateTimeField()
 
     class Meta:

@@ -11,6 +11,7 @@ from chat.views import (
     imports,
     messages,
     pages,
+    ratings,
     search,
     sharing,
     starters,
@@ -55,5 +56,6 @@ urlpatterns = [
     path("answers/<uuid:message_id>/stop/", answers.stop, name="stop"),
     path("answers/<uuid:message_id>/retry/", answers.retry, name="retry"),
     path("answers/<uuid:message_id>/regenerate/", answers.regenerate, name="regenerate"),
+    path("answers/<uuid:message_id>/rate/", ratings.rate, name="rate"),
     path("answers/<uuid:message_id>/fork/", branches.fork, name="fork"),
 ]

@@ -13,7 +13,7 @@ from accounts.models import AuditEntry, User
 
 VERBS: Final = frozenset(
     {
-        "answer.regenerated", "answer.retried", "answer.stopped",
+        "answer.rated", "answer.regenerated", "answer.retried", "answer.stopped",
         "branch.deleted", "branch.erased", "branch.restored",
         "conversation.archived", "conversation.deleted", "conversation.erased",
         "conversation.forked", "conversation.moved", "conversation.pinned",

@@ -44,6 +44,8 @@ def _message(reading: Reading) -> dict[str, Any]:
         "text": reading.text,
         "sha256": hashlib.sha256(reading.text.encode()).hexdigest(),
     }
+    if message.rating:
+        found["rating"] = {"value": message.rating, "reason": message.rating_reason}
     if message.language_model:
         found["model"] = _model(message.language_model)
     if run := reading.generation:

@@ -90,6 +90,8 @@ ROWS: tuple[Row, ...] = (
     owner_only("chat:revoke_share", "POST", done(TALK, "share.revoked")),
     ("chat:shared", "GET", SHOWN, READ, NOT_THERE, NOT_THERE, DOOR, DOOR),
     signed_in("chat:shared", "POST", NOT_SO),
+    owner_only("chat:rate", "GET", SHOWN),
+    owner_only("chat:rate", "POST", done(TALK, "answer.rated")),
     # What an empty page offers
     administrator_only("chat:starters", "GET", SHOWN),
     administrator_only("chat:starters", "POST", done("/starters/", "starters.changed")),

@@ -95,6 +95,7 @@ class House:
             "chat:regenerate": once,
             "chat:fork": once,
             "chat:import": {"file": SimpleUploadedFile("a.json", EXPORTED.encode())},
+            "chat:rate": {"rating": "-1", "reason": "Wrong"},
             "chat:act": {"conversation": [str(self.asked.conversation.pk)], "act": "pin"},
             "chat:add_folder": {"name": "Travel"},
             "chat:rename_folder": {"name": "Travel"},
@@ -125,7 +126,14 @@ ARGUMENTS = {
     ),
     **dict.fromkeys(
         (
-            *("chat:answer", "chat:stop", "chat:retry", "chat:regenerate", "chat:fork"),
+            *(
+                "chat:answer",
+                "chat:stop",
+                "chat:retry",
+                "chat:regenerate",
+                "chat:fork",
+                "chat:rate",
+            ),
             "chat:delete_branch",
         ),
         "message_id",

@@ -51,7 +51,10 @@ def names(patterns: list[URLPattern | URLResolver], inside: str = "") -> Iterato
 def ask(at: house.House, name: str, method: str, who: str, **more: Any) -> HttpResponse:
     """One request as one of the six."""
     client = at.browser(who, raise_request_exception=True)
-    return client.generic(method, at.address(name, **more), **_body(at, name, method, who))
+    response = client.generic(method, at.address(name, **more), **_body(at, name, method, who))
+    if response.streaming:
+        b"".join(response.streaming_content)  # read to its end a file is closed
+    return response
 
 
 def _body(at: house.House, name: str, method: str, who: str) -> dict[str, Any]:
