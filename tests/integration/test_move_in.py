@@ -13,7 +13,7 @@ from chat.domain import export, tree
 from chat.models import Conversation, Generation, Message
 from tests import factories
 from tests.people import People, browser
-from tests.unit.test_imports import chatgpt, node, webui
+from tests.unit.test_exported_files import chatgpt, node, webui
 
 pytestmark = pytest.mark.django_db
 
