@@ -9,6 +9,7 @@ from django.db.models import Q, QuerySet
 from django.http import Http404
 
 from accounts.models import User
+from chat.domain import tree
 from chat.models import Conversation, Message, Share
 
 Person = User | AnonymousUser
@@ -56,6 +57,22 @@ def question_for(user: Person, message_id: UUID) -> Message:
 def answer_for(user: Person, message_id: UUID) -> Message:
     """The answer, if this person may see its conversation. Raises ``Http404``."""
     return message_for(user, message_id, role=Message.Role.ASSISTANT)
+
+
+def leaf_for(user: Person, conversation: Conversation, at: str) -> Message | None:
+    """The message of this conversation that an address names by ``at``, else its newest.
+
+    ``None`` in an empty conversation. Raises ``Http404`` for a message of another one.
+    """
+    if not at:
+        return tree.leaf(conversation)
+    try:
+        found = message_for(user, UUID(at))
+    except ValueError:
+        raise Http404 from None
+    if found.conversation_id != conversation.pk:
+        raise Http404
+    return found
 
 
 def share_for(user: Person, share_id: UUID) -> Share:

@@ -22,7 +22,8 @@ _IN_MEMORY = 4 * 1024 * 1024
 def as_markdown(request: PageRequest, conversation_id: UUID) -> HttpResponse:
     """What a reader sees, as one text."""
     found = access.conversation_for(request.user, conversation_id)
-    text = transcripts.markdown(found)
+    end = access.leaf_for(request.user, found, request.GET.get("at", ""))
+    text = transcripts.markdown(found, end)
     return _download(text, f"{archive.name_of(found)}.md", "text/markdown; charset=utf-8")
 
 

@@ -14,7 +14,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from accounts.requests import PageRequest
-from chat.domain import access, sharing, tree
+from chat.domain import access, sharing
 from chat.forms import ShareForm
 from chat.views import frames
 
@@ -26,7 +26,7 @@ def share(request: PageRequest, conversation_id: UUID) -> HttpResponse:
     found = access.conversation_for(request.user, conversation_id)
     data = request.POST if request.method == "POST" else None
     form = ShareForm(data, user=request.user)
-    leaf = tree.leaf(found)
+    leaf = access.leaf_for(request.user, found, request.GET.get("at", ""))
     if leaf is None:
         return redirect("chat:conversation", conversation_id=found.pk)
     if form.is_valid():

@@ -68,6 +68,40 @@ def test_what_came_later_and_other_branches_are_not_seen(
     assert page.count("<article") == 2
 
 
+def test_the_version_that_was_seen_is_shared_and_not_the_newest(
+    people: People, asked: messages.Asked
+) -> None:
+    rewriting.regenerate(asked.answer, actor=people.alice, sibling_id=uuid4())
+    factories.write(newer := factories.claimed(), "Another answer.")
+    factories.end(newer)
+    page = f"/conversations/{asked.conversation.pk}/"
+    client = browser(people.alice)
+    shown = client.get(f"{page}?at={asked.answer.pk}").content.decode()
+    assert f"{page}share/?at={asked.answer.pk}" in shown
+    client.post(f"{page}share/?at={asked.answer.pk}", {"people": "bob@example.org"})
+    read = browser(people.bob).get(f"/shared/{Share.objects.get().pk}/").content.decode()
+    assert "Rayleigh scattering." in read
+    assert "Another answer." not in read
+    text = client.get(f"{page}export.md?at={asked.answer.pk}").content.decode()
+    assert "Rayleigh scattering." in text and "Another answer." not in text
+
+
+@pytest.mark.parametrize("at", ["x", str(uuid4())])
+def test_a_version_that_is_not_there_is_not_shared(
+    people: People, asked: messages.Asked, at: str
+) -> None:
+    page = f"/conversations/{asked.conversation.pk}/share/?at={at}"
+    assert browser(people.alice).get(page).status_code == 404
+
+
+def test_a_message_of_another_conversation_is_not_shared_here(
+    people: People, asked: messages.Asked
+) -> None:
+    other = factories.answered(people.alice, "Something else")
+    page = f"/conversations/{asked.conversation.pk}/share/?at={other.answer.pk}"
+    assert browser(people.alice).get(page).status_code == 404
+
+
 def test_a_deleted_branch_is_not_read_by_its_link(people: People, asked: messages.Asked) -> None:
     more = factories.answered(people.alice, "And red?", conversation=asked.conversation)
     share = sharing.share(more.answer, people=[people.bob], groups=[], actor=people.alice)
