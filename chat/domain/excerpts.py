@@ -40,6 +40,8 @@ class Marker:
         self._terms = terms
         self._looked_at = LENGTH if len(terms) == 1 else _LOOKED_AT
         self._seen: dict[str, list[int]] = {}
+        self._beginnings = {folding.plain(form)[:1] for term in terms for form in term.forms}
+        self._first_letters: dict[str, str] = {}
 
     def around(self, text: str, *, length: int = LENGTH) -> list[Part]:
         """The ``length`` characters with most of the terms. Whoever shows them escapes them."""
@@ -61,12 +63,23 @@ class Marker:
         for start, piece in folding.pieces(text):
             if found and (start > found[0].start + self._looked_at or len(found) >= _MOST_PLACES):
                 break
+            if not self._may_be(piece):
+                continue
             numbers = self._seen.get(piece)
             if numbers is None:
                 numbers = self._seen[piece] = self._meant(piece)
             for number in numbers:
                 found.append(_exactly(start, piece, number, self._terms[number]))
         return sorted(found, key=lambda place: place.start)
+
+    def _may_be(self, piece: str) -> bool:
+        """Whether its first letter is that of a term: most pieces are done with here."""
+        letter = self._first_letters.get(piece[0])
+        if letter is None:
+            words = folding.words(piece[0])
+            letter = folding.plain(words[0])[:1] if words else ""
+            self._first_letters[piece[0]] = letter
+        return not letter or letter in self._beginnings or folding.has_run(piece)
 
     def _meant(self, piece: str) -> list[int]:
         """Which terms it fits."""

@@ -72,6 +72,11 @@ def pieces(text: str) -> Iterator[tuple[int, str]]:
         yield piece.start(), piece[0]
 
 
+def has_run(piece: str) -> bool:
+    """Whether some of the piece is a run of a script without spaces, or of signs."""
+    return not piece.isascii() and _RUNS.search(piece) is not None
+
+
 def is_run(word: str) -> bool:
     """Whether the word is a run of a script without spaces, or of signs."""
     return _RUNS.match(word) is not None
@@ -88,7 +93,7 @@ def kept(word: str) -> set[str]:
     if is_run(word):
         return {*map("".join, pairwise(word)), word[-1]}
     found = _readings(word)
-    return {form[:LONGEST] for form in (*found, *map(_plain, found)) if form}
+    return {form[:LONGEST] for form in (*found, *map(plain, found)) if form}
 
 
 def sought(word: str) -> tuple[str, ...]:
@@ -101,12 +106,22 @@ def sought(word: str) -> tuple[str, ...]:
     ä, ö and ü may be written ae, oe and ue, on either side.
     """
     small, *others = _readings(word)
-    if _plain(small) == small:
+    if plain(small) == small:
         forms = [small, _replaced(small, _GERMAN)]
     else:
         german = [(letter, spelt) for spelt, letter in _GERMAN]
         forms = [form for one in (small, *others) for form in (one, _replaced(one, german))]
     return tuple(dict.fromkeys(form[:LONGEST] for form in forms))
+
+
+def plain(word: str) -> str:
+    """Folded words without the marks that make another letter, and with every I an i."""
+    word = word.replace(_CAPITAL_I, "i")
+    if word.isascii():
+        return word
+    return unicodedata.normalize(
+        "NFC", _MARKS.sub("", unicodedata.normalize("NFKD", word)).translate(_PLAIN)
+    )
 
 
 def pairs(run: str) -> list[str]:
@@ -120,15 +135,6 @@ def _readings(word: str) -> list[str]:
         return [word]
     dotted = unicodedata.normalize("NFC", word.replace(_CAPITAL_I, "i"))
     return [dotted, word.replace(_CAPITAL_I, "ı")]
-
-
-def _plain(word: str) -> str:
-    """The word without the marks that make another letter."""
-    if word.isascii():
-        return word
-    return unicodedata.normalize(
-        "NFC", _MARKS.sub("", unicodedata.normalize("NFKD", word)).translate(_PLAIN)
-    )
 
 
 def _replaced(word: str, pairs: list[tuple[str, str]] | tuple[tuple[str, str], ...]) -> str:

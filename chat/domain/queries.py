@@ -46,12 +46,43 @@ class Term:
 
 
 @dataclass(frozen=True, slots=True)
+class Phrase:
+    """Words that stand together. ``pattern`` says where they do, but for their marks."""
+
+    terms: tuple[Term, ...]
+    pattern: re.Pattern[str]
+    has_marks: bool
+
+    @classmethod
+    def of(cls, terms: Sequence[Term]) -> Phrase:
+        """The phrase of these words."""
+        parts = []
+        for term in terms:
+            forms = "|".join(map(_spelt, term.forms))
+            parts.append(rf"\S*(?:{forms})\S*" if term.is_run else f"(?:{forms})")
+        has_marks = any(folding.plain(form) != form for term in terms for form in term.forms)
+        pattern = re.compile(rf"(?<!\S){' '.join(parts)}(?!\S)")
+        return cls(tuple(terms), pattern, has_marks)
+
+    def stands_in(self, words: Sequence[str], plain: str) -> bool:
+        """Whether it does in a text of these words, which are ``plain`` without their marks."""
+        if not self.pattern.search(plain):
+            return False
+        if not self.has_marks:
+            return True
+        return any(
+            all(term.fits(words[at + offset]) for offset, term in enumerate(self.terms))
+            for at in range(len(words) - len(self.terms) + 1)
+        )
+
+
+@dataclass(frozen=True, slots=True)
 class Query:
     """All of ``terms`` and none of ``without``; the words of each phrase stand together."""
 
     terms: tuple[Term, ...] = ()
     without: tuple[Term, ...] = ()
-    phrases: tuple[tuple[Term, ...], ...] = ()
+    phrases: tuple[Phrase, ...] = ()
 
     @property
     def must_be_read(self) -> bool:
@@ -67,9 +98,10 @@ class Query:
     def fits(self, text: str) -> bool:
         """Whether the phrases and runs are really there; the index has said the rest."""
         words = folding.words(text)
+        plain = folding.plain(" ".join(words))
         runs = [term for term in self.terms if term.is_run]
-        return all(any(run.fits(word) for word in words) for run in runs) and all(
-            any(_together(phrase, words, at) for at in range(len(words))) for phrase in self.phrases
+        return all(run.forms[0] in plain for run in runs) and all(
+            phrase.stands_in(words, plain) for phrase in self.phrases
         )
 
 
@@ -77,7 +109,7 @@ def read(text: str) -> Query:
     """Words, "phrases", and -words that must not be there. What is more than twelve is left out."""
     terms: list[Term] = []
     without: list[Term] = []
-    phrases: list[tuple[Term, ...]] = []
+    phrases: list[Phrase] = []
     for part in _PARTS.finditer(text[:MOST_CHARACTERS].translate(_QUOTES)):
         quoted = part["quoted"] is not None
         found = [
@@ -91,11 +123,11 @@ def read(text: str) -> Query:
         else:
             terms += found
             if quoted and len(found) > 1:
-                phrases.append(tuple(found))
+                phrases.append(Phrase.of(found))
     return Query(tuple(terms[:MOST_TERMS]), tuple(without[:MOST_TERMS]), tuple(phrases))
 
 
-def _together(phrase: Sequence[Term], words: Sequence[str], at: int) -> bool:
-    return len(words) - at >= len(phrase) and all(
-        term.fits(words[at + offset]) for offset, term in enumerate(phrase)
-    )
+def _spelt(form: str) -> str:
+    """The form without marks, as a pattern; a word that is too long is cut."""
+    cut = r"\S*" if len(form) == folding.LONGEST else ""
+    return re.escape(folding.plain(form)) + cut

@@ -24,7 +24,7 @@ from chat.models import Conversation, Message
 SHOWN: Final = 20
 MESSAGES_SHOWN: Final = 2
 _RANKED: Final = 100  # of each kind: with the whole words, with their beginnings, by title
-_READ: Final = 300
+_READ: Final = 150
 _FRESH_DAYS: Final = 30
 
 
@@ -91,62 +91,51 @@ def find(user: Person, text: str) -> Found:
     query = queries.read(text)
     if not query.terms:
         return Found(asked=False)
-    now, owner_key = timezone.now(), str(user.pk)[:8]
-    candidates: dict[UUID, _Candidate] = {}
-    more = False
-    for tsquery, weight in _wanted(query, owner_key).items():
-        found, others = _newest(user, query, tsquery)
-        more |= others
-        for pk, conversation, at in found:
-            score = weight + _freshness(at, now)
-            candidates.setdefault(conversation, _Candidate()).messages[pk] = score
-    titled, others = _titled(user, query, query.tsquery(owner_key, whole=False))
-    more |= others
-    for pk, at in titled:
-        candidates.setdefault(pk, _Candidate()).title = 0.75 + _freshness(at, now) / 2
-    best = sorted(candidates.items(), key=lambda item: item[1].score, reverse=True)
-    return Found(_hits(user, query, dict(best[:SHOWN])), more=more or len(best) > SHOWN)
-
-
-def _wanted(query: Query, owner_key: str) -> dict[str, float]:
-    """What to ask the index and what it weighs: words that begin so, then the very words."""
-    return {
-        query.tsquery(owner_key, whole=False): 0.5,
-        query.tsquery(owner_key, whole=True): 1.0,
-    }
-
-
-def _newest(
-    user: Person, query: Query, tsquery: str
-) -> tuple[list[tuple[UUID, UUID, datetime]], bool]:
-    """Id, conversation and date of the newest messages that fit; whether there may be others.
-
-    Asked for by the index alone, and let through the door afterwards: joined, the planner may fold
-    every text of the person instead.
-    """
     limit = _READ if query.must_be_read else _RANKED
+    # The index is asked alone, and what it names goes through the door afterwards: joined, the
+    # planner may fold every text of the person instead.
+    beginning, whole = (query.tsquery(str(user.pk)[:8], whole=whole) for whole in (False, True))
+    partly = _newest(beginning, limit)
+    wholly = partly if whole == beginning else _newest(whole, limit)
+    titled = Conversation.objects.filter(_TitleHas(Value(beginning))).order_by("-updated_at")
+    named = list(titled.values_list("pk", flat=True)[:_RANKED])
+    found = {row[0]: (*row[1:], 0.5) for row in partly} | {
+        row[0]: (*row[1:], 1.0) for row in wholly
+    }
+    candidates = _candidates(user, query, found, named)
+    best = sorted(candidates.items(), key=lambda item: item[1].score, reverse=True)
+    more = len(best) > SHOWN or max(len(partly), len(wholly)) == limit or len(named) == _RANKED
+    return Found(_hits(user, query, dict(best[:SHOWN])), more=more)
+
+
+def _newest(tsquery: str, limit: int) -> list[tuple[UUID, UUID, datetime]]:
+    """Id, conversation and date of the newest messages that fit."""
     fitting = Message.objects.filter(_MessageHas(Value(tsquery))).order_by("-created_at")
-    rows = list(fitting.values_list("pk", "conversation_id", "created_at")[:limit])
-    others = len(rows) == limit
-    visible = access.conversations_of(user).in_bulk({conversation for _, conversation, _ in rows})
-    rows = [row for row in rows if row[1] in visible]
+    return list(fitting.values_list("pk", "conversation_id", "created_at")[:limit])
+
+
+def _candidates(
+    user: Person,
+    query: Query,
+    found: dict[UUID, tuple[UUID, datetime, float]],
+    named: list[UUID],
+) -> dict[UUID, _Candidate]:
+    """What of it this person may see, and what speaks for it. ``found``: message → conversation,
+    date and weight; ``named``: conversations by their title."""
+    now = timezone.now()
+    about = {*named, *(conversation for conversation, _, _ in found.values())}
+    visible = access.conversations_of(user).filter(pk__in=about)
+    candidates = {pk: _Candidate() for pk in visible.values_list("pk", flat=True)}
     if query.must_be_read:
-        read = _read(user, [pk for pk, _, _ in rows])
-        rows = [row for row in rows if row[0] in read and query.fits(read[row[0]].text)]
-    return rows, others
-
-
-def _titled(user: Person, query: Query, tsquery: str) -> tuple[list[tuple[UUID, datetime]], bool]:
-    """Id and date of the newest conversations whose title fits, as with messages."""
-    fitting = Conversation.objects.filter(_TitleHas(Value(tsquery))).order_by("-updated_at")
-    found = list(fitting.values_list("pk", flat=True)[:_RANKED])
-    visible = access.conversations_of(user).in_bulk(found).values()
-    rows = [
-        (one.pk, one.updated_at)
-        for one in visible
-        if not query.must_be_read or query.fits(one.title)
-    ]
-    return rows, len(found) == _RANKED
+        read = _read(user, found)
+        found = {pk: row for pk, row in found.items() if pk in read and query.fits(read[pk].text)}
+    for pk, (conversation, at, weight) in found.items():
+        if conversation in candidates:
+            candidates[conversation].messages[pk] = weight + _freshness(at, now)
+    for pk, at, title in visible.filter(pk__in=named).values_list("pk", "updated_at", "title"):
+        if not query.must_be_read or query.fits(title):
+            candidates[pk].title = 0.75 + _freshness(at, now) / 2
+    return {pk: one for pk, one in candidates.items() if one.title or one.messages}
 
 
 def _freshness(at: datetime, now: datetime) -> float:

@@ -30,7 +30,7 @@ MARKS = r"[\u0303\u0307\u030a-\u030c\u031b\u0326-\u0328]|(?<![иу])\u0306|(?<!�
 # A tsvector holds 1 MB: of a text with more distinct words than that some are not found.
 WORDS = rf"""
 CREATE FUNCTION konak_words(owner_key text, said text) RETURNS tsvector
-LANGUAGE plpgsql IMMUTABLE STRICT PARALLEL SAFE COST 20000 AS $body$
+LANGUAGE plpgsql IMMUTABLE STRICT COST 20000 AS $body$
 DECLARE
     capital CONSTANT text := U&'\FDD0';
     folded text := left(said, 200000);
@@ -104,13 +104,16 @@ FOR EACH ROW EXECUTE FUNCTION chat_message_owner_key();
 """
 # A word is found the moment it is written: no list of pending ones, which the next search would
 # read from end to end. Statistics of these indexes say nothing and would fold thousands of texts.
+# Several processes may build the index together. To search it takes longer to call them than to look.
 INDEXES = """
+ALTER FUNCTION konak_words(text, text) PARALLEL SAFE;
 CREATE INDEX messages_by_words ON chat_message
     USING gin (konak_words(owner_key, text)) WITH (fastupdate = off);
 ALTER INDEX messages_by_words ALTER COLUMN 1 SET STATISTICS 0;
 CREATE INDEX conversations_by_words ON chat_conversation
     USING gin (konak_words(left(owner_id::text, 8), title)) WITH (fastupdate = off);
 ALTER INDEX conversations_by_words ALTER COLUMN 1 SET STATISTICS 0;
+ALTER FUNCTION konak_words(text, text) PARALLEL RESTRICTED;
 """
 
 

@@ -103,10 +103,18 @@ def family(pid: int) -> list[int]:
     """The process and everything it has started that lives, itself first."""
     found = [pid]
     for member in found:
-        for path in Path(f"/proc/{member}/task").glob("*/children"):
+        for task in _tasks(member):
+            # Threads and processes end while they are looked at: then there is nothing to read.
             with contextlib.suppress(OSError):
-                found += [int(child) for child in path.read_text().split()]
+                found += map(int, (task / "children").read_text().split())
     return found
+
+
+def _tasks(pid: int) -> list[Path]:
+    try:
+        return list(Path(f"/proc/{pid}/task").iterdir())
+    except OSError:
+        return []
 
 
 def kill_family(pid: int) -> None:
