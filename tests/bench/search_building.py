@@ -28,11 +28,11 @@ SEED = 20261130
 
 def ensure(note: Path, messages: int, people: int) -> Json:
     """What building took; where it is built already, what it took then."""
+    call_command("migrate", verbosity=0)
+    call_command("collectstatic", interactive=False, verbosity=0)
     if note.exists():
         built: Json = json.loads(note.read_text())
         return built
-    call_command("migrate", verbosity=0)
-    call_command("collectstatic", interactive=False, verbosity=0)
     owners = [UUID(int=number << 96 | number) for number in range(2, people + 2)]
     for pk in (MANY, *owners):
         User.objects.create(id=pk, name=f"Person {pk.int}", email=f"{pk.int}@example.org")
