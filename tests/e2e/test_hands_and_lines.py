@@ -60,11 +60,13 @@ async def test_sending_and_reading_without_scripts(visitor: Visitor) -> None:
     words = await alice.until_state("done")
     assert len(words.split()) > 2
 
+    await page.get_by_role("button", name="More for this conversation").click()
     await page.get_by_role("link", name="Rename").click()
     await page.get_by_label("Title").fill("About books")
     await page.get_by_role("button", name="Save").click()
     await expect(page.get_by_role("heading", level=1)).to_have_text("About books")
     await expect(page.locator("nav a[aria-current=page]")).to_have_text("About books")
+    await page.get_by_role("button", name="More for this conversation").click()
     await page.get_by_role("link", name="Delete", exact=True).click()
     await page.get_by_role("button", name="Delete").click()
     await page.wait_for_url(visitor.house.url + "/")
