@@ -68,5 +68,5 @@ def test_debugging_is_off_and_pages_are_closed_unless_a_view_says_otherwise() ->
         if any("login_not_required" in ast.unparse(d) for d in node.decorator_list)
     }
     assert {name for _, name in opened} == {
-        "healthz", "readyz", "sign_in", "welcome", "set_language",
+        "healthz", "manifest", "readyz", "sign_in", "welcome", "set_language",
     }  # fmt: skip
