@@ -41,6 +41,7 @@ def due(*, limit: int) -> list[Conversation]:
     return list(
         Conversation.objects.filter(
             title_due=True,
+            cut_at=None,
             titled_by=Conversation.TitledBy.FIRST_WORDS,
             language_model__available=True,
             messages__generations__state=Generation.State.DONE,

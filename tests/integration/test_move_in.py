@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from django.test import override_settings
 
-from chat.domain import export, tree
+from chat.domain import export, removal, tree
 from chat.models import Conversation, Generation, Message
 from tests import factories
 from tests.people import People, browser
@@ -58,6 +58,16 @@ def test_the_same_file_twice_is_one(people: People) -> None:
     assert Conversation.objects.count() == 1
     assert bring(browser(people.bob), chatgpt(*TALK)).context["report"].conversations == 1
     assert Conversation.objects.filter(owner=people.bob).count() == 1
+
+
+def test_what_was_just_deleted_comes_back_with_its_file(people: People) -> None:
+    client = browser(people.alice)
+    bring(client, chatgpt(*TALK))
+    mine = Conversation.objects.get()
+    removal.remove(people.alice, [mine.pk])
+    assert client.get(f"/conversations/{mine.pk}/").status_code == 404
+    assert bring(client, chatgpt(*TALK)).context["report"].already_here == 1
+    assert client.get(f"/conversations/{mine.pk}/").status_code == 200
 
 
 def test_what_konak_gave_out_it_takes_back(people: People) -> None:

@@ -12,7 +12,7 @@ from django.db import connections
 from django.urls import reverse
 
 from accounts.models import AuditEntry
-from chat.domain import titles
+from chat.domain import removal, titles
 from chat.models import Conversation, Generation, LanguageModel
 from chat.tasks import title_conversations
 from engine_adapter.script import Rule, Script
@@ -113,6 +113,14 @@ def test_a_title_that_is_none_is_refused_in_words(people: People, title: str) ->
     assert response.status_code == 422
     assert 'class="error"' in response.content.decode()
     assert fresh(conversation).title == "First words"
+
+
+@pytest.mark.django_db
+def test_no_model_reads_what_was_deleted_to_name_it(people: People) -> None:
+    asked = factories.answered(people.alice)
+    assert titles.due(limit=5) == [asked.conversation]
+    removal.remove(people.alice, [asked.conversation.pk])
+    assert titles.due(limit=5) == []
 
 
 @pytest.mark.django_db

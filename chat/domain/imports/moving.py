@@ -13,7 +13,7 @@ from django.utils.translation import gettext as _
 
 from accounts.domain import audit
 from accounts.models import User
-from chat.domain import titles
+from chat.domain import removal, titles
 from chat.domain.imports.foreign import Malformed, Said, Talk, grown
 from chat.domain.imports.reading import Found
 from chat.models import Conversation, LanguageModel, Message
@@ -40,7 +40,8 @@ class Report:
 def move_in(found: Found, user: User, language_model: LanguageModel) -> Report:
     """Store what was read for ``user``; questions asked there later go to ``language_model``.
 
-    What came with an earlier file is left as it is. Nothing is stored where anything fails.
+    What came with an earlier file is left as it is, and brought back where it was just deleted.
+    Nothing is stored where anything fails.
     """
     report = Report(found.source, broken=len(found.broken))
     with transaction.atomic():
@@ -66,7 +67,10 @@ def _id_of(found: Found, talk: Talk, user: User) -> UUID:
 
 def _already_here(found: Found, user: User) -> set[UUID]:
     ids = [_id_of(found, talk, user) for talk in found.talks]
-    return set(Conversation.objects.filter(pk__in=ids).values_list("pk", flat=True))
+    here = Conversation.objects.filter(pk__in=ids)
+    if deleted := list(here.exclude(cut_at=None).values_list("pk", flat=True)):
+        removal.bring_back(user, deleted)
+    return set(here.values_list("pk", flat=True))
 
 
 def _move(
