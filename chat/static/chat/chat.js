@@ -33,6 +33,7 @@ htmx.defineExtension("keep", {
   handleSwap(style, target, fragment, { elts }) {
     if (!["keep", "tail", "above"].includes(style)) return false;
     const fresh = style === "keep" ? [target] : [...fragment.children];
+    const focused = document.activeElement.id;
     const fromEnd = style === "above" && scroller.scrollHeight - scroller.scrollTop;
     // Every node that is equal already is left alone: a selection there stays.
     if (style === "keep") Idiomorph.morph(target, fragment.firstElementChild);
@@ -42,6 +43,9 @@ htmx.defineExtension("keep", {
     if (style !== "keep") target.replaceWith(...fresh);
     // What is loaded above does not push down what is being read.
     if (style === "above") scroller.scrollTop = scroller.scrollHeight - fromEnd;
+    if (focused && document.activeElement === document.body) {
+      document.getElementById(focused)?.focus({ preventScroll: true });
+    }
     if (!touch && document.activeElement === document.body) {
       composer?.querySelector("textarea").focus({ preventScroll: true });
     }
