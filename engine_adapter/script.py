@@ -41,7 +41,8 @@ class Script:
     """A whole engine's behaviour.
 
     ``context_length`` is counted in words, the scripted engine's tokens. ``slots`` is how many
-    answers are written at once (``None``: all); the others wait in line.
+    answers are written at once (``None``: all); the others wait in line. ``continues`` is what it
+    says of going on with a begun answer.
     """
 
     default: Rule
@@ -49,6 +50,7 @@ class Script:
     model: str = "scripted"
     context_length: int = 8192
     slots: int | None = None
+    continues: bool = True
 
     def rule_for(self, question: str) -> Rule:
         """The first rule whose ``when`` occurs in ``question``, or the default one."""
@@ -78,7 +80,8 @@ def read(path: Path) -> Script:
 
 
 def _script(value: object) -> Script:
-    fields = _fields(value, "the file", {"default", "rules", "model", "context_length", "slots"})
+    known = {"default", "rules", "model", "context_length", "slots", "continues"}
+    fields = _fields(value, "the file", known)
     if "default" not in fields:
         raise ValueError("'default', the rule for all other questions, is missing")
     rules = fields.get("rules", [])
@@ -88,12 +91,16 @@ def _script(value: object) -> Script:
     if not isinstance(model, str) or not model:
         raise ValueError("'model' must be a name")
     slots = fields.get("slots")
+    continues = fields.get("continues", True)
+    if not isinstance(continues, bool):
+        raise ValueError("'continues' must be true or false")
     return Script(
         default=_rule(fields["default"], "'default'"),
         rules=tuple(_rule(rule, f"rule {n}", occasion=True) for n, rule in enumerate(rules, 1)),
         model=model,
         context_length=_whole(fields.get("context_length", 8192), "'context_length'", least=2),
         slots=None if slots is None else _whole(slots, "'slots'", least=1),
+        continues=continues,
     )
 
 

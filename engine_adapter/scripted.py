@@ -90,8 +90,9 @@ class ScriptedEngine:
     async def models(self) -> Sequence[ModelCard]:
         """See ``Engine.models``."""
         await self.health()
-        name, length = self.script.model, self.script.context_length
-        return [ModelCard(name=name, context_length=length, continues=True)]
+        script = self.script
+        length, continues = script.context_length, script.continues
+        return [ModelCard(name=script.model, context_length=length, continues=continues)]
 
     async def health(self) -> None:
         """See ``Engine.health``."""

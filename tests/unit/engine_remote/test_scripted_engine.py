@@ -218,6 +218,7 @@ async def test_a_script_is_read_from_json(tmp_path: Path) -> None:
         ('{"default": {"pieces": []}, "rules": 1}', "'rules' must be a list"),
         ('{"default": {"pieces": []}, "rules": [{"pieces": []}]}', "'when' of rule 1 must be"),
         ('{"default": {"pieces": []}, "slots": true}', "'slots' must be a whole number"),
+        ('{"default": {"pieces": []}, "continues": 1}', "'continues' must be true or false"),
         ('{"default": {"pieces": []}, "model": ""}', "'model' must be a name"),
     ],
 )
