@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator, Sequence
 from typing import Protocol, runtime_checkable
 
-from engine_adapter.types import Embeddings, Event, ModelCard, Request
+from engine_adapter.types import Embeddings, Event, Gauges, ModelCard, Pulled, Request
 
 
 class Engine(Protocol):
@@ -52,4 +52,36 @@ class Metered(Protocol):
 
     def metrics(self) -> bytes:
         """Its counters in Prometheus' text form."""
+        ...
+
+
+@runtime_checkable
+class Gauged(Protocol):
+    """What an engine offers besides when it can be asked how busy it is."""
+
+    async def gauges(self) -> Gauges:
+        """How busy it is now. Raises ``EngineError``."""
+        ...
+
+
+@runtime_checkable
+class Loader(Protocol):
+    """What an engine offers besides when models can be loaded and unloaded from outside."""
+
+    async def load_model(self, model: str) -> None:
+        """Have ``model`` in memory. Raises ``EngineError``."""
+        ...
+
+    async def unload_model(self, model: str) -> None:
+        """Have the memory of ``model`` free. Raises ``EngineError``."""
+        ...
+
+
+@runtime_checkable
+class Puller(Protocol):
+    """What an engine offers besides when it can fetch models by itself."""
+
+    def pull(self, model: str) -> AsyncGenerator[Pulled]:
+        """Download ``model``, and say how far it is. Closing it early stops the download; what
+        has come is kept there. Raises ``EngineError``."""
         ...

@@ -14,11 +14,37 @@
 
 from __future__ import annotations
 
+from typing import Literal, Self
+
+Cause = Literal[
+    "name",  # the host's name is known to no name server
+    "closed",  # the host is there and nothing listens at the port, or no such socket
+    "no_way",  # no way through the network to the host
+    "silent",  # connected or not, no answer came in time
+    "certificate",  # the certificate is not one to trust: expired, self-made, another host's
+    "tls",  # one side speaks TLS and the other does not
+    "redirect",  # the address sends on to another one
+    "key",  # no key, or a wrong one
+    "path",  # a server, but not at this path
+    "dialect",  # a server, but what it says is not what was expected of this kind of engine
+    "gateway",  # something stands before the engine and does not reach it
+    "model",  # the engine does not serve this model
+    "too_much",  # more than any engine has to say: an endless line, reply or list
+]
+"""What an administrator can do something about, as a word that a page can put into sentences."""
+
 
 class EngineError(Exception):
-    """Root of everything an engine can fail with. ``code`` is stable and machine-readable."""
+    """Root of everything an engine can fail with. ``code`` is stable and machine-readable;
+    ``cause`` is None where the kind of error says all there is to say."""
 
     code = "engine_error"
+    cause: Cause | None = None
+
+    def because(self, cause: Cause) -> Self:
+        """The same error, which now says what lies behind it."""
+        self.cause = cause
+        return self
 
 
 class Unreachable(EngineError):

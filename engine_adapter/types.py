@@ -193,6 +193,8 @@ class ModelCard:
     where the engine does not tell; ``sha256`` is of the model file where it is known; ``state``
     is None where the engine does not tell (an ``available`` model is loaded when it is asked).
     ``parent`` is the model that a LoRA adapter is laid over; ``reason`` why it is ``failed``.
+    ``vision`` (reads pictures), ``tools`` (can be given some) and ``reasoning`` (thinks before it
+    speaks) are None where the engine does not tell.
     """
 
     name: str
@@ -205,6 +207,37 @@ class ModelCard:
     kind: ModelKind = "text"
     parent: str | None = None
     reason: str | None = None
+    vision: bool | None = None
+    tools: bool | None = None
+    reasoning: bool | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Gauges:
+    """How busy an engine is now; None wherever it does not tell.
+
+    ``running`` and ``waiting`` are requests, ``slots`` how many can run at once, ``kv_use`` the
+    share of its memory for contexts that is taken (0 to 1). The others count since the engine was
+    started: ``prefix_hits`` is the share of prompt tokens that were not computed again,
+    ``preempted`` are requests that had to be set back, ``written_tokens`` those of all answers.
+    """
+
+    running: int | None = None
+    waiting: int | None = None
+    slots: int | None = None
+    kv_use: float | None = None
+    prefix_hits: float | None = None
+    preempted: int | None = None
+    written_tokens: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Pulled:
+    """How far an engine's own download of a model is: bytes, and the step in its own words."""
+
+    step: str
+    done_bytes: int
+    total_bytes: int
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,10 +25,15 @@ from engine_adapter.types import (
     Usage,
 )
 
-_REASONS: dict[str, FinishReason] = {
+REASONS: dict[str, FinishReason] = {
     "stop": "stop",
+    "eos": "stop",
+    "eos_token": "stop",
+    "stop_sequence": "stop",
     "length": "length",
+    "max_tokens": "length",
     "tool_calls": "tool_calls",
+    "function_call": "tool_calls",
     "cancelled": "cancelled",
 }
 _SURROGATE = re.compile("[\ud800-\udfff]")
@@ -95,7 +100,7 @@ class Answer:
         yield from self._flush()
         # What breaks after the engine told the end takes nothing from the answer.
         if self._reason is not None or (self._done and self.begun and not self._error):
-            yield Finished(_REASONS.get(self._reason or "", "other"), _usage(self._usage))
+            yield Finished(self._finish(), _usage(self._usage))
         elif self._error is None:
             yield Failed(Broken("The engine's stream ended before the answer did."))
         elif self.begun and not isinstance(self._error, Broken):
@@ -104,11 +109,19 @@ class Answer:
         else:
             yield Failed(self._error)
 
+    def _finish(self) -> FinishReason:
+        reason = REASONS.get(self._reason or "", "other")
+        # Some engines end every answer with "stop", calls or not.
+        return "tool_calls" if reason == "stop" and self._calls.any else reason
+
     def _frame(self, frame: Mapping[str, Any]) -> Iterator[Event]:
         if isinstance(frame.get("usage"), dict):
             self._usage = frame["usage"]
         if not self.begun and isinstance(frame.get("progress"), dict):
             yield _progress(frame["progress"])
+        if not self.begun and isinstance(frame.get("prompt_progress"), dict):
+            read = frame["prompt_progress"]  # llama.cpp's server tells it so
+            yield Progress(0, _number(read, "processed"), _number(read, "total"))
         # The list is empty in frames for usage, progress and whatever an engine has thought of.
         for choice in frame.get("choices") or ():
             if isinstance(choice, dict) and not choice.get("index"):
@@ -118,6 +131,9 @@ class Answer:
         # A finish ends nothing: some engines send content with it, or go on after reasoning.
         if isinstance(choice.get("finish_reason"), str):
             self._reason = choice["finish_reason"]
+            if self._reason == "error":
+                self._reason = None
+                raise Broken("The engine ended the answer with an error.")
         delta = choice.get("delta")
         if not isinstance(delta, dict):
             return
@@ -128,7 +144,7 @@ class Answer:
         if thought:
             self.begun = True
             self._tags = None  # an engine that tells reasoning apart leaves no tags in the text
-            yield Reasoning(_SURROGATE.sub("\ufffd", thought))
+            yield Reasoning(whole_characters(thought))
         content = delta.get("content")
         if content is not None and not isinstance(content, str):
             raise Broken("The engine sent content that is not text.")
@@ -167,6 +183,11 @@ class Answer:
         if "\ud800" <= text[-1] <= "\udbff":
             text, self._half = text[:-1], text[-1]
         return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+
+
+def whole_characters(text: str) -> str:
+    """``text`` without half a UTF-16 pair: JSON can hold one, no page can show it."""
+    return _SURROGATE.sub("\ufffd", text)
 
 
 def _parsed(data: str) -> Mapping[str, Any]:

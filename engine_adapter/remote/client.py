@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import asyncio
 import ssl
-from collections.abc import AsyncIterator
+import zlib
+from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass
 from http.cookiejar import CookieJar, DefaultCookiePolicy
 from urllib.parse import urlsplit
@@ -16,6 +17,8 @@ from urllib.parse import urlsplit
 import httpx
 
 from engine_adapter.errors import Broken, EngineError, Overloaded, Refused, Unreachable
+from engine_adapter.remote import troubles
+from engine_adapter.remote.unpack import Unpacker
 from engine_adapter.remote.wire import Malformed, Wire, WireError
 from engine_adapter.remote.wires import Address, AllInUse, Wires
 
@@ -39,7 +42,9 @@ class Timeouts:
 
 PATIENCE = Timeouts()
 USED = "konak.used_before"  # of a request: its connection had carried another
+_JSON = {"content-type": "application/json"}
 WIRE = "konak.wire"  # of a reply: where its body comes from
+UNPACKER = "konak.unpacker"  # of a reply: what unpacks its body
 
 
 def open_client(
@@ -181,9 +186,15 @@ def _serialised(request: httpx.Request, body: bytes) -> bytes:
 
 
 async def send(
-    client: httpx.AsyncClient, method: str, path: str, *, body: bytes | None = None
+    client: httpx.AsyncClient,
+    method: str,
+    path: str,
+    *,
+    body: bytes | None = None,
+    headers: Mapping[str, str] | None = None,
 ) -> httpx.Response:
     """Send a request and return when the reply's status and headers are here; its body is open.
+    A ``body`` is JSON.
 
     A kept-alive connection may be closed by the other side just as it is used again; that is
     tried once more. Raises ``EngineError``; a redirect is one.
@@ -195,7 +206,7 @@ async def send(
             method,
             path,
             content=body,
-            headers={"content-type": "application/json"} if body is not None else None,
+            headers={**(headers or {}), **({} if body is None else _JSON)},
         )
         try:
             response = await client.send(request, stream=True)
@@ -207,7 +218,7 @@ async def send(
         else:
             break
     try:
-        _must_be_plain(response)
+        _must_be_readable(response)
     except EngineError:
         await response.aclose()
         raise
@@ -222,12 +233,27 @@ async def next_chunk(
     ``then_pause``: nothing more is taken from the line until the next call.
     """
     wire: Wire = response.extensions[WIRE]
+    unpacker: Unpacker | None = response.extensions.get(UNPACKER)
     try:
+        if unpacker is not None:
+            return await _unpacked(wire, unpacker, within_s)
         return await wire.read(within_s, then_pause=then_pause) or None
     except TimeoutError as error:
-        raise Broken(f"The engine said nothing for {within_s:g} s.") from error
+        raise Broken(f"The engine said nothing for {within_s:g} s.").because("silent") from error
     except WireError as error:
         raise Broken("The connection to the engine broke in the middle of a reply.") from error
+
+
+async def _unpacked(wire: Wire, unpacker: Unpacker, within_s: float) -> bytes | None:
+    try:
+        while True:
+            packed = b"" if unpacker.full else await wire.read(within_s)
+            if not packed and not unpacker.full:
+                return None
+            if data := unpacker.take(packed):
+                return data
+    except zlib.error as error:
+        raise Broken("The engine's reply is packed in a way nobody can unpack.") from error
 
 
 async def read_reply(response: httpx.Response, *, within_s: float) -> bytes:
@@ -238,44 +264,66 @@ async def read_reply(response: httpx.Response, *, within_s: float) -> bytes:
             while (chunk := await next_chunk(response, within_s)) is not None:
                 body += chunk
                 if len(body) > REPLY_LIMIT:
-                    raise Broken(f"The engine's reply is longer than {REPLY_LIMIT} bytes.")
+                    raise Broken(f"The engine's reply is longer than {REPLY_LIMIT} bytes.").because(
+                        "too_much"
+                    )
     except TimeoutError as error:
-        raise Broken(f"The engine's reply took longer than {within_s:g} s.") from error
+        raise Broken(f"The engine's reply took longer than {within_s:g} s.").because(
+            "silent"
+        ) from error
     finally:
         await response.aclose()
     return bytes(body)
 
 
 async def fetch(
-    client: httpx.AsyncClient, path: str, *, within_s: float
+    client: httpx.AsyncClient,
+    path: str,
+    *,
+    within_s: float,
+    method: str = "GET",
+    body: bytes | None = None,
 ) -> tuple[httpx.Response, bytes]:
-    """GET ``path``: the reply, whatever its status, and its body. Raises ``EngineError``."""
+    """The reply to a request, whatever its status, and its body. Raises ``EngineError``."""
     try:
         async with asyncio.timeout(within_s):
-            response = await send(client, "GET", path)
+            response = await send(client, method, path, body=body)
     except TimeoutError as error:
-        raise Unreachable(f"The engine did not answer within {within_s:g} s.") from error
+        raise Unreachable(f"The engine did not answer within {within_s:g} s.").because(
+            "silent"
+        ) from error
     return response, await read_reply(response, within_s=within_s)
 
 
-def _must_be_plain(response: httpx.Response) -> None:
+def _must_be_readable(response: httpx.Response) -> None:
     if response.is_redirect or 300 <= response.status_code < 400:
         raise Refused(
             f"The engine's address answers with a redirect (HTTP {response.status_code}), which is"
             " not followed; enter the address where the engine itself answers."
+        ).because("redirect")
+    packing = response.headers.get("content-encoding", "identity").lower()
+    if packing in {"gzip", "x-gzip"}:
+        response.extensions[UNPACKER] = Unpacker()
+    elif packing != "identity":
+        raise Broken("The engine's reply is compressed although it was asked for plain.").because(
+            "gateway"
         )
-    # Nobody asked for compression, and a small compressed reply can unpack to gigabytes.
-    if response.headers.get("content-encoding", "identity").lower() != "identity":
-        raise Broken("The engine's reply is compressed although it was asked for plain.")
 
 
 def _before_reply(error: httpx.RequestError) -> EngineError:
     if isinstance(error, httpx.PoolTimeout):
         return Overloaded("All connections to the engine are in use.")
     if isinstance(error, httpx.ReadTimeout):
-        return Broken("The engine took the request and never answered.")
+        return Broken("The engine took the request and never answered.").because("silent")
     if isinstance(error, httpx.ConnectTimeout):
-        return Unreachable("The engine does not answer: connecting took too long.")
+        return Unreachable("The engine does not answer: connecting took too long.").because(
+            "silent"
+        )
     if isinstance(error, httpx.ConnectError):
-        return Unreachable(f"The engine cannot be reached ({error}).")
+        return troubles.unreachable(error.__cause__)
+    if isinstance(error, httpx.RemoteProtocolError):
+        return Unreachable(
+            "What answers at the engine's address speaks no HTTP; does it want https: or another"
+            " port?"
+        ).because("tls")
     return Unreachable("The connection to the engine broke before an answer came.")

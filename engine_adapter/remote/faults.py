@@ -27,11 +27,13 @@ _READ = 4096  # characters of an error text that are looked at
 _OVERFLOW_TYPES = {"context_length_exceeded", "exceed_context_size_error"}
 _OVERFLOW = re.compile(
     r"context (?:length|size|window)|maximum (?:model|sequence) length"
-    r"|longer than the (?:model|maximum|context)|\btokens?\b.{0,60}\bexceed",
+    r"|maximum input length|longer than the (?:model|maximum|context)"
+    r"|\btokens?\b.{0,60}\bexceed",
     re.IGNORECASE | re.DOTALL,
 )
 _CONTEXT_LENGTH = re.compile(
-    r"(?:context (?:length|size|window)|model length|sequence length)\D{0,20}(\d{1,9})",
+    r"(?:context (?:length|size|window)|model length|sequence length|maximum input length)"
+    r"\D{0,20}(\d{1,9})",
     re.IGNORECASE,
 )
 _PROMPT_TOKENS = tuple(
@@ -41,6 +43,7 @@ _PROMPT_TOKENS = tuple(
         r"(\d{1,9}) (?:tokens )?(?:in|from) the (?:input |prompt )?(?:messages|prompt|input)",
         r"(?:request|input|prompt)[^\d.]{0,20}\((?:length )?(\d{1,9})",
         r"requested (?:a total of )?(\d{1,9}) tokens",
+        r"keep the first (\d{1,9}) tokens",
     )
 )
 _ONE_WORD = re.compile(r"[A-Za-z][A-Za-z_]{1,63}")
@@ -77,7 +80,16 @@ def instead_of_stream(body: bytes) -> EngineError:
     except (ValueError, RecursionError):
         value = None
     error = from_frame(value) if isinstance(value, dict) else None
-    return error or Broken("What answers at this address sends no stream; is it an engine?")
+    return error or stranger(body)
+
+
+def stranger(body: bytes) -> EngineError:
+    """The error behind a successful reply that makes no sense."""
+    if body[:_READ].lstrip().lower().startswith((b"<!doctype", b"<html", b"<?xml")):
+        return Broken("A web page answers at this address, and no engine.").because("path")
+    return Broken("What answers at this address makes no sense; is it an engine?").because(
+        "dialect"
+    )
 
 
 def _error(status: int, detail: Mapping[str, Any], retry_after: float | None) -> EngineError:
@@ -92,11 +104,15 @@ def _error(status: int, detail: Mapping[str, Any], retry_after: float | None) ->
             f"The engine takes no more requests just now ({said}).", retry_after=retry_after
         )
     if status in {401, 403}:
-        return Refused(f"The engine does not accept the key ({said}).")
+        return Refused(f"The engine does not accept the key ({said}).").because("key")
     if status in {404, 405}:
-        return Refused(f"The engine does not know this model or this address ({said}).")
+        return Refused(f"The engine does not know this model or this address ({said}).").because(
+            "model" if "model" in str(detail.get("message")).lower() else "path"
+        )
     if status in {502, 504}:
-        return Unreachable(f"What stands before the engine cannot reach it ({said}).")
+        return Unreachable(f"What stands before the engine cannot reach it ({said}).").because(
+            "gateway"
+        )
     if 400 <= status < 500:
         return Refused(f"The engine refused the request ({said}).")
     return Broken(f"The engine failed ({said}).")
@@ -144,6 +160,10 @@ def _unwrap(value: object) -> Mapping[str, Any]:
 def _status_of(detail: Mapping[str, Any]) -> int:
     names = f"{detail.get('type')} {detail.get('code')}"
     if any(name in names for name in _OVERFLOW_TYPES):
+        return 400
+    # Some engines put nothing but a sentence into a frame.
+    untold = detail.get("type") is None and detail.get("code") is None
+    if untold and _OVERFLOW.search(str(detail.get("message"))[:_READ]):
         return 400
     return next((status for pattern, status in _STATUS_OF_TYPE if pattern.search(names)), 500)
 

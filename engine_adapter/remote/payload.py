@@ -36,7 +36,7 @@ def payload(request: Request, extras: frozenset[str]) -> dict[str, Any]:
         "stream": True,
         "stream_options": {"include_usage": True},
         **_sampling(request.sampling),
-        **_tools(request),
+        **tools(request),
     }
     fields |= {name: value for name, value in _ours(request).items() if name in extras}
     if request.continue_final:
@@ -81,31 +81,33 @@ def _sampling(sampling: Sampling) -> dict[str, Any]:
 def _form(schema: str | None) -> dict[str, Any] | None:
     if schema is None:
         return None
-    named = {"name": "answer", "schema": _value(schema)}
+    named = {"name": "answer", "schema": value(schema)}
     return {"type": "json_schema", "json_schema": named}
 
 
-def _tools(request: Request) -> dict[str, Any]:
+def tools(request: Request) -> dict[str, Any]:
+    """The tools offered and the choice among them; nothing without tools."""
     if not request.tools:
         return {}
     choice: object = request.tool_choice
     if request.tool_name is not None:
         choice = {"type": "function", "function": {"name": request.tool_name}}
-    tools = [
+    offered = [
         {
             "type": "function",
             "function": {
                 "name": tool.name,
                 "description": tool.description,
-                "parameters": _value(tool.parameters),
+                "parameters": value(tool.parameters),
             },
         }
         for tool in request.tools
     ]
-    return {"tools": tools, "tool_choice": choice}
+    return {"tools": offered, "tool_choice": choice}
 
 
-def _value(text: str) -> object:
+def value(text: str) -> object:
+    """The value of a text of JSON that came with the request. Raises ``Refused``."""
     try:
         return json.loads(text)
     except (ValueError, RecursionError):

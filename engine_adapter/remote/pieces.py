@@ -21,6 +21,11 @@ class Calls:
         self._ids: list[str] = []
         self._numbers: dict[int, int] = {}  # the engine's number of a call, and ours
 
+    @property
+    def any(self) -> bool:
+        """Whether there was one."""
+        return bool(self._ids)
+
     def feed(self, pieces: object) -> Iterator[ToolCallPiece]:
         """The pieces of one delta. Raises ``Broken`` for what is none."""
         if not isinstance(pieces, list):

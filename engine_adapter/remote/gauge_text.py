@@ -1,0 +1,78 @@
+"""Prometheus' text form, read for the few numbers that say how busy an engine is. Pure."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from engine_adapter.types import Gauges
+
+
+@dataclass(frozen=True, slots=True)
+class Names:
+    """What an engine calls our gauges. Of the last three, ``hits`` and ``misses`` (or ``asked``,
+    which is both together) are counters of tokens; ``hit_rate`` is a share told as such."""
+
+    running: str
+    waiting: str
+    kv_use: str = ""
+    preempted: str = ""
+    written: str = ""
+    hits: str = ""
+    misses: str = ""
+    asked: str = ""
+    hit_rate: str = ""
+
+
+Samples = Mapping[str, list[float]]
+
+
+def samples(page: bytes) -> Samples:
+    """Every value under its metric's name, whatever its labels. What cannot be read is left out."""
+    found: dict[str, list[float]] = {}
+    for row in page.decode("utf-8", "replace").split("\n"):
+        name, brace, rest = row.partition("{")
+        # A label's value may hold anything but an end of line; the number stands behind the last.
+        head, _, value = rest.rpartition("} ") if brace else row.partition(" ")
+        try:
+            number = float(value.split(" ")[0])
+        except (ValueError, IndexError):
+            continue
+        if not row.startswith("#") and math.isfinite(number):
+            found.setdefault(name if brace else head, []).append(number)
+    return found
+
+
+def gauges(page: bytes, names: Names) -> Gauges:
+    """How busy the engine is that wrote ``page``."""
+    told = samples(page)
+    hits, asked = _sum(told, names.hits), _sum(told, names.asked)
+    if asked is None and hits is not None:
+        asked = hits + (_sum(told, names.misses) or 0)
+    rate = _mean(told, names.hit_rate)
+    return Gauges(
+        running=_whole(_sum(told, names.running)),
+        waiting=_whole(_sum(told, names.waiting)),
+        kv_use=_mean(told, names.kv_use),
+        prefix_hits=_share(hits / asked) if hits is not None and asked else rate,
+        preempted=_whole(_sum(told, names.preempted)),
+        written_tokens=_whole(_sum(told, names.written)),
+    )
+
+
+def _sum(told: Samples, name: str) -> float | None:
+    # An engine of several parts tells each part's count.
+    return sum(told[name]) if name in told else None
+
+
+def _mean(told: Samples, name: str) -> float | None:
+    return _share(sum(told[name]) / len(told[name])) if name in told else None
+
+
+def _share(value: float) -> float:
+    return min(1.0, max(0.0, value))
+
+
+def _whole(value: float | None) -> int | None:
+    return None if value is None else max(0, int(value))
