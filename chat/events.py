@@ -38,6 +38,20 @@ class Grew:
 
 
 @dataclass(frozen=True, slots=True)
+class Thought:
+    """As ``Grew``, of a tick in which the model was thinking, for ``reasoned_ms`` by now."""
+
+    conversation: str
+    answer: str
+    generation: str
+    seq: int
+    text: str
+    reasoning: str
+    reasoned_ms: int | None
+    kind: str = "thought"
+
+
+@dataclass(frozen=True, slots=True)
 class Changed:
     """An answer entered another state."""
 
@@ -98,7 +112,7 @@ class SessionsEnded:
     kind: str = "sessions_ended"
 
 
-News = Grew | Changed | Asked | Waits | Ended | Titled | SessionsEnded
+News = Grew | Thought | Changed | Asked | Waits | Ended | Titled | SessionsEnded
 
 
 async def tell(*news: News) -> None:

@@ -188,6 +188,9 @@ class Message(models.Model):
     parent = models.ForeignKey("self", on_delete=models.CASCADE, null=True, related_name="children")
     role = models.CharField(max_length=10, choices=Role)
     text = models.TextField(blank=True)
+    # What the model thought before it spoke, and for how long; ``None``: it did not.
+    reasoning = models.TextField(blank=True, db_default="")
+    reasoned_ms = models.PositiveIntegerField(null=True)
     language_model = models.ForeignKey(LanguageModel, on_delete=models.PROTECT, null=True)
     # The name of a model elsewhere, where the answer came with an import.
     written_by = models.CharField(max_length=200, blank=True, db_default="")
@@ -288,13 +291,16 @@ class Generation(models.Model):
 class Chunk(models.Model):
     """What an active generation wrote in one tick. ``seq`` counts from 1 without a gap.
 
-    Chunks live until the run ends; then the message holds their text.
+    Chunks live until the run ends; then the message holds their text. One that has reasoning tells
+    how long the run has reasoned up to it.
     """
 
     pk = models.CompositePrimaryKey("generation_id", "seq")
     generation = models.ForeignKey(Generation, on_delete=models.CASCADE, related_name="chunks")
     seq = models.PositiveIntegerField()
     text = models.TextField()
+    reasoning = models.TextField(blank=True, db_default="")
+    reasoned_ms = models.PositiveIntegerField(null=True)
 
     def __str__(self) -> str:
         return f"{self.generation_id} {self.seq}"

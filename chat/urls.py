@@ -53,6 +53,7 @@ urlpatterns = [
     path("messages/<uuid:message_id>/edit/", branches.edit, name="edit"),
     path("messages/<uuid:message_id>/delete/", branches.delete, name="delete_branch"),
     path("answers/<uuid:message_id>/", answers.answer, name="answer"),
+    path("answers/<uuid:message_id>/reasoning/", answers.reasoning, name="reasoning"),
     path("answers/<uuid:message_id>/stop/", answers.stop, name="stop"),
     path("answers/<uuid:message_id>/retry/", answers.retry, name="retry"),
     path("answers/<uuid:message_id>/regenerate/", answers.regenerate, name="regenerate"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from uuid import UUID, uuid4
 
 from django.db.models import F
@@ -13,6 +14,13 @@ from chat.models import Conversation, Generation, LanguageModel
 from engine_adapter.types import ModelCard
 
 RUNNER = UUID(int=1)
+
+
+def file(data: bytes, name: str) -> io.BytesIO:
+    """A file as a form sends it."""
+    sent = io.BytesIO(data)
+    sent.name = name
+    return sent
 
 
 def language_model(name: str = "scripted", *, continues: bool = True) -> LanguageModel:

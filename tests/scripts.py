@@ -58,6 +58,11 @@ async def engine_host(script: Script = SCRIPT) -> AsyncIterator[ScriptedEngine]:
         await engine.aclose()
         server.should_exit = True
         await serving
+        # Who knocked at the very end was let in after the server had said goodbye to its guests.
+        await asyncio.sleep(0.01)
+        for guest in tuple(server.server_state.connections):
+            guest.transport.abort()
+        await asyncio.sleep(0)
 
 
 @contextlib.asynccontextmanager

@@ -15,9 +15,12 @@ from chat.models import Conversation, Generation, Message
 
 # Written out: it is asked for every page and every answer, and to put it together takes longer.
 _NEWEST_RUNS = """
-    SELECT DISTINCT ON (g.message_id) g.*, m.text AS kept,
+    SELECT DISTINCT ON (g.message_id) g.*, m.text AS kept, m.reasoned_ms AS kept_ms,
         (SELECT string_agg(c.text, '' ORDER BY c.seq) FROM chat_chunk c
          WHERE c.generation_id = g.id) AS grown,
+        (SELECT m.reasoning || string_agg(c.reasoning, '' ORDER BY c.seq) FROM chat_chunk c
+         WHERE c.generation_id = g.id) AS thoughts,
+        (SELECT max(c.reasoned_ms) FROM chat_chunk c WHERE c.generation_id = g.id) AS ms,
         (SELECT max(c.seq) FROM chat_chunk c WHERE c.generation_id = g.id) AS upto
     FROM chat_generation g JOIN chat_message m ON m.id = g.message_id
     WHERE g.message_id = ANY (%s)
@@ -30,7 +33,8 @@ class Reading:
     """A message as it can be read now. ``seq`` is the last chunk that ``text`` holds.
 
     ``live`` is the growing text where somebody keeps it ahead of ``text``, ``html`` the finished
-    one where somebody has it rendered.
+    one where somebody has it rendered. ``reasoned_ms`` is how long the model thought, ``None``
+    where it did not; ``reasoning`` are its thoughts where they are newer than the message's.
     """
 
     message: Message
@@ -40,6 +44,13 @@ class Reading:
     live: Live | None = None
     html: SafeString | None = None
     versions: tuple[UUID, ...] = ()
+    reasoning: str | None = None
+    reasoned_ms: int | None = None
+
+    @property
+    def thoughts(self) -> str:
+        """What the model thought before it spoke."""
+        return self.message.reasoning if self.reasoning is None else self.reasoning
 
     @property
     def place(self) -> int:
@@ -65,6 +76,11 @@ class Reading:
     def has_text(self) -> bool:
         """Whether there is anything to read yet."""
         return bool(self.text or (self.live and (self.live.open or self.live.blocks)))
+
+    @property
+    def thinks(self) -> bool:
+        """Whether the model is thinking still."""
+        return self.is_active and self.reasoned_ms is not None and not self.has_text
 
     @property
     def is_active(self) -> bool:
@@ -98,6 +114,10 @@ def read(messages: Iterable[Message]) -> list[Reading]:
 
 def _reading(message: Message, run: Any, versions: tuple[UUID, ...]) -> Reading:
     if run is None:
-        return Reading(message, message.text, versions=versions)
+        ms = message.reasoned_ms
+        return Reading(message, message.text, versions=versions, reasoned_ms=ms)
     text = run.kept + (run.grown or "")
-    return Reading(message, text, run, run.upto or 0, versions=versions)
+    ms = run.kept_ms if run.ms is None else (run.kept_ms or 0) + run.ms
+    return Reading(
+        message, text, run, run.upto or 0, versions=versions, reasoning=run.thoughts, reasoned_ms=ms
+    )

@@ -44,6 +44,8 @@ def _message(reading: Reading) -> dict[str, Any]:
         "text": reading.text,
         "sha256": hashlib.sha256(reading.text.encode()).hexdigest(),
     }
+    if reading.reasoned_ms is not None:
+        found["reasoning"] = {"text": reading.thoughts, "ms": reading.reasoned_ms}
     if message.rating:
         found["rating"] = {"value": message.rating, "reason": message.rating_reason}
     if message.language_model:

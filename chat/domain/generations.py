@@ -47,6 +47,16 @@ _ENQUEUE = """
     FROM chat_generation WHERE state = 'queued' AND created_at < %(at)s
 """
 
+# What a run's chunks are together, and how that is added to its message.
+_FOLDED = """
+    string_agg(text, '' ORDER BY seq) AS text,
+    string_agg(reasoning, '' ORDER BY seq) AS reasoning, max(reasoned_ms) AS reasoned_ms
+"""
+_ADDED = """
+    text = m.text || texts.text, reasoning = m.reasoning || texts.reasoning,
+    reasoned_ms = coalesce(m.reasoned_ms + texts.reasoned_ms, texts.reasoned_ms, m.reasoned_ms)
+"""
+
 
 @dataclass(frozen=True, slots=True)
 class Growth:
@@ -56,6 +66,8 @@ class Growth:
     attempt: int
     seq: int
     text: str
+    reasoning: str = ""
+    reasoned_ms: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,13 +207,16 @@ def append(runner: UUID, growths: Sequence[Growth]) -> set[UUID]:
     with connection.cursor() as cursor:
         cursor.execute(
             """
-            INSERT INTO chat_chunk (generation_id, seq, text)
-            SELECT g.id, grown.seq, grown.text
-            FROM json_to_recordset(%s) AS grown (id uuid, attempt int, seq int, text text)
+            INSERT INTO chat_chunk (generation_id, seq, text, reasoning, reasoned_ms)
+            SELECT g.id, grown.seq, grown.text, coalesce(grown.reasoning, ''), grown.ms
+            FROM json_to_recordset(%s)
+                AS grown (id uuid, attempt int, seq int, text text, reasoning text, ms int)
             JOIN chat_generation g ON g.id = grown.id AND g.attempt = grown.attempt
                 AND g.runner = %s AND g.state = 'running'
             FOR SHARE OF g
-            ON CONFLICT (generation_id, seq) DO UPDATE SET text = EXCLUDED.text
+            ON CONFLICT (generation_id, seq) DO UPDATE SET
+                text = EXCLUDED.text, reasoning = EXCLUDED.reasoning,
+                reasoned_ms = EXCLUDED.reasoned_ms
             RETURNING generation_id
             """,
             [_as_json(growths), runner],
@@ -213,6 +228,7 @@ def _as_json(growths: Sequence[Growth]) -> str:
     """One text, which costs a fraction of four arrays, where it is written and where it is read."""
     return json.dumps(
         [{"id": str(g.generation), "attempt": g.attempt, "seq": g.seq, "text": g.text}
+         | ({"reasoning": g.reasoning, "ms": g.reasoned_ms} if g.reasoning else {})
          for g in growths]
     )  # fmt: skip
 
@@ -224,7 +240,7 @@ def finish(runner: UUID, endings: Sequence[Ending]) -> set[UUID]:
     """
     with connection.cursor() as cursor:
         cursor.execute(
-            """
+            f"""
             WITH given AS MATERIALIZED (
                 SELECT g.*, r.message_id
                 FROM unnest(%s::uuid[], %s::int[], %s::text[], %s::text[], %s::text[],
@@ -249,18 +265,17 @@ def finish(runner: UUID, endings: Sequence[Ending]) -> set[UUID]:
             ),
             chunks AS (
                 DELETE FROM chat_chunk c USING ended WHERE c.generation_id = ended.id
-                RETURNING ended.message_id, c.seq, c.text
+                RETURNING ended.message_id, c.seq, c.text, c.reasoning, c.reasoned_ms
             ),
             texts AS (
-                SELECT message_id, string_agg(text, '' ORDER BY seq) AS text
-                FROM chunks GROUP BY message_id
+                SELECT message_id, {_FOLDED} FROM chunks GROUP BY message_id
             ),
             folded AS (
-                UPDATE chat_message m SET text = m.text || texts.text
+                UPDATE chat_message m SET {_ADDED}
                 FROM texts WHERE m.id = texts.message_id
             )
             SELECT id FROM ended
-            """,
+            """,  # noqa: S608 - our own words
             [*_columns(endings), runner],
         )
         return {row[0] for row in cursor.fetchall()}
@@ -286,13 +301,12 @@ def fold(generation: UUID) -> None:
     """Move the chunks of an ended run into its message."""
     with connection.cursor() as cursor:
         cursor.execute(
-            """
-            WITH written AS (DELETE FROM chat_chunk WHERE generation_id = %s RETURNING seq, text)
-            UPDATE chat_message m
-            SET text = m.text || (SELECT string_agg(text, '' ORDER BY seq) FROM written)
-            FROM chat_generation g
-            WHERE g.id = %s AND m.id = g.message_id AND EXISTS (SELECT 1 FROM written)
-            """,
+            f"""
+            WITH chunks AS (DELETE FROM chat_chunk WHERE generation_id = %s RETURNING *),
+            texts AS (SELECT {_FOLDED} FROM chunks HAVING count(*) > 0)
+            UPDATE chat_message m SET {_ADDED}
+            FROM chat_generation g, texts WHERE g.id = %s AND m.id = g.message_id
+            """,  # noqa: S608 - our own words
             [generation, generation],
         )
 
@@ -316,6 +330,11 @@ def chunks_after(generation: UUID, seq: int = 0) -> list[tuple[int, str]]:
         .order_by("seq")
         .values_list("seq", "text")
     )
+
+
+def has_thought(generation: UUID) -> bool:
+    """Whether an active run has stored some of its reasoning."""
+    return Chunk.objects.filter(generation_id=generation, reasoning__gt="").exists()
 
 
 def stop(answer: Message, *, actor: User) -> bool:

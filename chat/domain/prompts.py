@@ -23,6 +23,7 @@ class Prompt:
     request: Request
     seq: int
     has_text: bool
+    has_thought: bool = False
 
 
 def build(generation: Generation, *, is_new: bool = False) -> Prompt:
@@ -52,7 +53,12 @@ def build(generation: Generation, *, is_new: bool = False) -> Prompt:
         user=share(owner),
         deadline_s=settings.ANSWER_MAX_SECONDS,
     )
-    return Prompt(request, seq=chunks[-1][0] if chunks else 0, has_text=bool(written))
+    return Prompt(
+        request,
+        seq=chunks[-1][0] if chunks else 0,
+        has_text=bool(written),
+        has_thought=bool(answer.reasoning or (chunks and generations.has_thought(generation.pk))),
+    )
 
 
 def _turns(messages: list[Message]) -> list[Turn]:

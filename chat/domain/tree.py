@@ -6,6 +6,7 @@ A message is always newer than its parent, so the newest message of any branch i
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import cache
 from uuid import UUID
 
 from django.db import connection
@@ -23,7 +24,7 @@ _UP = """
         WHERE (%(limit)s::int IS NULL OR way.step < %(limit)s)
           AND (%(bytes)s::bigint IS NULL OR way.bytes <= %(bytes)s)
     )
-    SELECT m.* FROM way JOIN chat_message m USING (id) ORDER BY way.step DESC
+    SELECT {columns} FROM way JOIN chat_message m USING (id) ORDER BY way.step DESC
 """
 _DOWN = """
     WITH RECURSIVE way AS (
@@ -34,7 +35,7 @@ _DOWN = """
         WHERE m.id <> %(top)s
     ),
     upper AS (SELECT id, step FROM way ORDER BY step DESC LIMIT %(limit)s)
-    SELECT m.* FROM upper JOIN chat_message m USING (id) ORDER BY upper.step DESC
+    SELECT {columns} FROM upper JOIN chat_message m USING (id) ORDER BY upper.step DESC
 """
 _BELOW = """
     WITH RECURSIVE below AS (
@@ -79,7 +80,7 @@ def path(
     Of a longer path only its last ``limit`` messages, or those that are needed to exceed
     ``most_bytes`` of text.
     """
-    rows = Message.objects.raw(_UP, {"end": end.pk, "limit": limit, "bytes": most_bytes})
+    rows = Message.objects.raw(_written(_UP), {"end": end.pk, "limit": limit, "bytes": most_bytes})
     return list(rows.prefetch_related("language_model") if with_models else rows)
 
 
@@ -88,7 +89,7 @@ def descent(top: Message, end: Message, *, limit: int) -> list[Message]:
 
     Nothing when the way does not lead there.
     """
-    rows = Message.objects.raw(_DOWN, {"top": top.pk, "end": end.pk, "limit": limit})
+    rows = Message.objects.raw(_written(_DOWN), {"top": top.pk, "end": end.pk, "limit": limit})
     found = list(rows.prefetch_related("language_model"))
     return found if found and found[0].parent_id == top.pk else []
 
@@ -104,6 +105,15 @@ def siblings(messages: Iterable[Message]) -> dict[UUID, tuple[UUID, ...]]:
         for pk, parent, conversation in cursor.fetchall():
             families.setdefault(parent or conversation, []).append(pk)
     return {m.pk: tuple(families.get(m.parent_id or m.conversation_id, ())) for m in messages}
+
+
+@cache
+def _written(statement: str) -> str:
+    """Without what the models thought, which is often longer than all else and seldom looked at:
+    it is read where a message is asked for it."""
+    columns = [field.column for field in Message._meta.concrete_fields]
+    columns.remove("reasoning")
+    return statement.format(columns=", ".join(f"m.{column}" for column in columns))
 
 
 def _below(top: Message, *, first: bool = False) -> list[UUID]:

@@ -41,6 +41,7 @@ class Answer:
     heard_at: float = field(default_factory=time.monotonic)
     readers: set[Callable[[], None]] = field(default_factory=set)
     held: list[dict[str, Any]] | None = None
+    thoughts: str = ""
     _pieces: list[str] = field(default_factory=list)
     _open: tuple[int, SafeString] = (-1, SafeString(""))
     _frame: tuple[tuple[object, ...], str] = ((), "")
@@ -79,7 +80,8 @@ class Answer:
         self.run = _run(reading)
         self.seq = reading.seq if reading else 0
         self._pieces = [reading.text] if reading else []
-        self.wait = None if text.blocks or text.open else self.wait
+        self.thoughts = reading.thoughts if reading and reading.is_active else ""
+        self.wait = None if text.blocks or text.open or self.thoughts else self.wait
         self.shape += 1
         self._changed()
 
@@ -98,11 +100,30 @@ class Answer:
         if item["seq"] != self.seq + 1:
             return False
         self.seq += 1
-        self.text.feed(item["text"])
-        self._pieces.append(item["text"])
+        self._say(item["text"])
         self.wait = None
         self._changed()
         return True
+
+    def think(self, item: dict[str, Any]) -> bool:
+        """Add a chunk with reasoning. The first one is read from the rows: the page has to get a
+        place for it."""
+        reading = self.reading
+        is_known = self._is_of_our_run(item) and item["seq"] <= self.seq
+        if is_known or not self.thoughts or reading is None:
+            return is_known
+        ms = (reading.message.reasoned_ms or 0) + (item["reasoned_ms"] or 0)
+        if not self.grow(item):
+            return False
+        self.thoughts += item["reasoning"]
+        self.reading = replace(reading, reasoning=self.thoughts, reasoned_ms=ms)
+        return True
+
+    def _say(self, words: str) -> None:
+        if words and self.thoughts and not self.has_text:
+            self.shape += 1  # it has thought enough, and says for how long
+        self.text.feed(words)
+        self._pieces.append(words)
 
     def stand(self, ahead: int, seconds: int | None) -> None:
         """Its place in line."""

@@ -209,6 +209,8 @@ def _apply(answer: Answer, item: dict[str, Any]) -> bool:
     kind = item["kind"]
     if kind == "grew":
         return answer.grow(item)
+    if kind == "thought":
+        return answer.think(item)
     if kind == "ended":
         return not answer.is_active or answer.end(item)
     if kind == "waits":

@@ -30,6 +30,11 @@ def growth(
     )
 
 
+def thoughts(answer_id: str, fresh: str) -> str:
+    """What the model has thought since the last frame; plain text until it has thought enough."""
+    return f'<div id="m-{answer_id}-thoughts" hx-swap-oob="beforeend">{escape(fresh)}</div>'
+
+
 def _open(name: str, had: str, open_: SafeString) -> str:
     if len(open_) < LONG:
         return f'<div id="{name}-open" hx-swap-oob="innerHTML">{open_}</div>'

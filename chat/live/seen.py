@@ -9,7 +9,7 @@ from django.template.loader import render_to_string
 from django.utils import translation
 
 from chat.domain.answers import Reading
-from chat.live import usual
+from chat.live import frames, usual
 from chat.live.answer import Answer, Wait
 
 
@@ -23,6 +23,7 @@ class Seen:
     blocks: int = 0
     open: str = ""
     has_text: bool = False
+    thoughts: int = 0
     wait: Wait | None = None
     is_greeted: bool = False
     is_over: bool = False
@@ -42,6 +43,8 @@ class Seen:
             first = not self.has_text
             frame = answer.growth(self.blocks, self.open, first=first)
             self.open, self.has_text = answer.open, True
+        elif len(answer.thoughts) > self.thoughts:
+            frame = frames.thoughts(answer.id, answer.thoughts[self.thoughts :])
         elif not self.is_greeted:
             frame = self._begun(language)
         elif answer.wait != self.wait:
@@ -49,7 +52,7 @@ class Seen:
         else:
             return ""
         self.is_greeted, self.wait = True, answer.wait
-        self.blocks = len(answer.text.blocks)
+        self.blocks, self.thoughts = len(answer.text.blocks), len(answer.thoughts)
         return frame
 
     def _article(self, reading: Reading, language: str) -> str:

@@ -26,7 +26,8 @@ def is_plain(reading: Reading) -> bool:
     run, model = reading.generation, reading.message.language_model
     if run is None or model is None or run.state != Generation.State.DONE or run.reason:
         return False
-    return bool(reading.html) and len(reading.versions) == 1
+    is_bare = reading.reasoned_ms is None and len(reading.versions) == 1
+    return is_bare and bool(reading.html)
 
 
 def done(reading: Reading, language: str) -> str:

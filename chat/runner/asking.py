@@ -19,7 +19,7 @@ from chat.runner.line import Line
 from chat.runner.pen import Pen
 from chat.runner.writing import Writing
 from engine_adapter.errors import Broken, ContextTooLong, EngineError, Overloaded, Unreachable
-from engine_adapter.types import Failed, Finished, Progress, Text
+from engine_adapter.types import Failed, Finished, Progress, Reasoning, Text
 
 log = logging.getLogger(__name__)
 
@@ -63,7 +63,7 @@ class Asking:
         lost_at: float | None = None
         breaks = 0
         while True:
-            written = writing.seq, len(writing.pending)
+            written = writing.seq, writing.unstored
             outcome = await self._stream(writing)
             if isinstance(outcome, End):
                 return outcome
@@ -71,7 +71,7 @@ class Asking:
             if isinstance(outcome, Overloaded) and now - began < pace.QUEUE_PATIENCE_S:
                 await asyncio.sleep(min(outcome.retry_after or 1.0, 5.0))
                 continue
-            moved = (writing.seq, len(writing.pending)) != written
+            moved = (writing.seq, writing.unstored) != written
             lost_at = now if lost_at is None or moved else lost_at
             breaks += moved
             away = isinstance(outcome, Unreachable | Broken) and breaks <= MOST_BREAKS
@@ -85,7 +85,8 @@ class Asking:
         """One request to the engine, from what is written so far."""
         prompt = await self._prompt(writing)
         writing.seq = max(writing.seq, prompt.seq)
-        writing.has_text = prompt.has_text
+        writing.has_text, writing.has_thought = prompt.has_text, prompt.has_thought
+        writing.thinks_since = None
         worn_out = writing.generation.attempt > MOST_ATTEMPTS
         if worn_out or (prompt.has_text and not writing.language_model.continues):
             return writing.failed("interrupted")
@@ -97,6 +98,8 @@ class Asking:
                     writing.heard_at = time.monotonic()
                     if isinstance(event, Text):
                         self._pen.grow(writing, event.text)
+                    if isinstance(event, Reasoning):
+                        self._pen.think(writing, event.text)
                     if isinstance(event, Progress):
                         self._line.stand(writing, event.ahead)
                     elif not writing.begun:
@@ -113,7 +116,7 @@ class Asking:
     async def _prompt(self, writing: Writing) -> prompts.Prompt:
         """The prompt, built from stored text; waits for the tick and for the database."""
         while True:
-            if not writing.pending:
+            if not writing.unstored:
                 with contextlib.suppress(DatabaseError):
                     is_new = writing.generation.attempt == 1 and not writing.seq
                     return await self._shelf.do(prompts.build, writing.generation, is_new=is_new)
@@ -124,7 +127,8 @@ class Asking:
 
 def _finished(writing: Writing, event: Finished) -> End:
     if not writing.has_text:
-        return writing.failed("empty")
+        all_thought = writing.has_thought and event.reason == "length"
+        return writing.failed("only_thought" if all_thought else "empty")
     reason = "length" if event.reason == "length" else ""
     return writing.ended(Generation.State.DONE, reason, usage=event.usage)
 

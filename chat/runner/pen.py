@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import logging
 import time
+from dataclasses import replace
 from uuid import UUID
 
 from django.db import Error as DatabaseError
@@ -44,6 +45,21 @@ class Pen:
             writing.has_text = True
             writing.first_text_at = timezone.now()
             self._urgent.set()
+        self._due.set()
+
+    def think(self, writing: Writing, thought: str) -> None:
+        """The engine thought ``thought``. What it thought in an earlier try stands above it."""
+        thought = thought.replace("\0", "")
+        if not thought:
+            return
+        now = time.monotonic()
+        if writing.thinks_since is None:
+            writing.thinks_since = now
+            thought = "\n\n" + thought if writing.has_thought else thought
+            self._urgent.set()
+        writing.has_thought = True
+        writing.thoughts.append(thought)
+        writing.reasoned_ms = round(1000 * (now - writing.thinks_since))
         self._due.set()
 
     async def breath(self) -> None:
@@ -85,32 +101,32 @@ class Pen:
 
     async def flush(self) -> None:
         """Store all that is pending, then all that has ended; then tell of both."""
-        grown = [writing for writing in self._hands.values() if writing.pending]
+        grown = [writing for writing in self._hands.values() if writing.unstored]
         news: list[events.News] = []
         if grown:
             news += await self._store(grown)
-        ended = [w for w in self._hands.values() if w.end and not w.pending]
+        ended = [w for w in self._hands.values() if w.end and not w.unstored]
         if ended:
             news += await self._finish(ended)
         if news:
             await events.tell(*news)
 
     async def _store(self, grown: list[Writing]) -> list[events.News]:
-        sizes = [len(writing.pending) for writing in grown]
-        growths = [Growth(w.id, w.generation.attempt, w.seq + 1, "".join(w.pending)) for w in grown]
+        sizes = [(len(writing.pending), len(writing.thoughts)) for writing in grown]
+        growths = [_growth(writing) for writing in grown]
         took = await self._desk.do(generations.append, self._runner, growths)
         news: list[events.News] = []
-        for writing, growth, size in zip(grown, growths, sizes, strict=True):
+        for writing, growth, (texts, thoughts) in zip(grown, growths, sizes, strict=True):
             if writing.id not in took:
                 if growth.attempt == writing.generation.attempt:
                     self._hands.let_go(writing)
                 else:  # ours again since this tick began: the next one takes it
                     self._due.set()
                 continue
-            del writing.pending[:size]
+            del writing.pending[:texts]
+            del writing.thoughts[:thoughts]
             writing.seq = growth.seq
-            where = writing.whereabouts
-            news.append(events.Grew(*where, writing.name, growth.seq, growth.text))
+            news.append(_told(writing, growth))
         return news
 
     async def _finish(self, ended: list[Writing]) -> list[events.News]:
@@ -124,3 +140,19 @@ class Pen:
                 end, where = ending.end, writing.whereabouts
                 news.append(events.Ended(*where, writing.name, writing.seq, end.state, end.reason))
         return news
+
+
+def _growth(writing: Writing) -> Growth:
+    """What the next tick stores of it."""
+    seq, text = writing.seq + 1, "".join(writing.pending)
+    growth = Growth(writing.id, writing.generation.attempt, seq, text)
+    if not writing.thoughts:
+        return growth
+    return replace(growth, reasoning="".join(writing.thoughts), reasoned_ms=writing.reasoned_ms)
+
+
+def _told(writing: Writing, growth: Growth) -> events.News:
+    where = *writing.whereabouts, writing.name
+    if growth.reasoning:
+        return events.Thought(*where, growth.seq, growth.text, growth.reasoning, growth.reasoned_ms)
+    return events.Grew(*where, growth.seq, growth.text)

@@ -18,8 +18,9 @@ log = logging.getLogger(__name__)
 
 @dataclass(eq=False)
 class Writing:
-    """``pending`` is written but not stored; ``heard_at`` (monotonic) is when the engine, while it
-    is asked, last gave a sign of life; ``ahead`` is the place in its line, 0 for none.
+    """``pending`` and ``thoughts`` are written but not stored; ``heard_at`` (monotonic) is when the
+    engine, while it is asked, last gave a sign of life; ``ahead`` is the place in its line, 0 for
+    none; ``thinks_since`` (monotonic) is when it began to think, ``reasoned_ms`` for how long.
 
     ``whereabouts`` are the conversation's and the answer's id as news name them, ``name`` the
     run's.
@@ -28,6 +29,10 @@ class Writing:
     generation: Generation
     seq: int = 0
     pending: list[str] = field(default_factory=list)
+    thoughts: list[str] = field(default_factory=list)
+    thinks_since: float | None = None
+    reasoned_ms: int | None = None
+    has_thought: bool = False
     has_text: bool = False
     begun: bool = False
     first_text_at: datetime | None = None
@@ -48,6 +53,11 @@ class Writing:
     def id(self) -> UUID:
         """The generation's id."""
         return self.generation.pk
+
+    @property
+    def unstored(self) -> int:
+        """How many pieces wait to be stored."""
+        return len(self.pending) + len(self.thoughts)
 
     @property
     def language_model(self) -> LanguageModel:

@@ -19,6 +19,12 @@ def finished(reading: Reading) -> SafeString:
 
 
 @register.filter
+def as_prose(text: str) -> SafeString:
+    """Any Markdown text as safe HTML."""
+    return render(text)
+
+
+@register.filter
 def live(reading: Reading) -> Live:
     """A growing answer split into finished blocks and the open one, as the stream sends it."""
     if reading.live is not None:

@@ -23,6 +23,14 @@ def answer(request: PageRequest, message_id: UUID) -> HttpResponse:
     return _as_it_stands(request, access.answer_for(request.user, message_id))
 
 
+@require_safe
+@never_cache
+def reasoning(request: PageRequest, message_id: UUID) -> HttpResponse:
+    """What the model thought before this answer, for a page that unfolds it."""
+    found = access.answer_for(request.user, message_id)
+    return replies.in_place(request, found, "chat/_thoughts.html")
+
+
 @require_POST
 def stop(request: PageRequest, message_id: UUID) -> HttpResponse:
     """End the answer now; what is written of it stays."""
@@ -76,5 +84,6 @@ def _as_it_stands(request: PageRequest, found: Message) -> HttpResponse:
         "reading": reading,
         "conversation": found.conversation,
         "active": reading if reading.is_active else None,
+        "whole": True,
     }
     return render(request, "chat/_answer_and_composer.html", context)

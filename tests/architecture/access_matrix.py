@@ -173,6 +173,8 @@ ROWS: tuple[Row, ...] = (
     owner_only("chat:answer", "GET", done(TALK)),
     owner_only("chat:answer", "POST", NOT_SO, others=NOT_SO),
     owner_only("chat:stop", "GET", NOT_SO, others=NOT_SO),
+    owner_only("chat:reasoning", "GET", done(TALK)),
+    owner_only("chat:reasoning", "POST", NOT_SO, others=NOT_SO),
     owner_only("chat:stop", "POST", done(TALK, "answer.stopped")),
     owner_only("chat:retry", "GET", NOT_SO, others=NOT_SO),
     owner_only("chat:retry", "POST", done(TALK, "answer.retried")),

@@ -23,6 +23,8 @@ class Said:
     text: str
     at: datetime | None = None
     model: str = ""
+    reasoning: str = ""
+    reasoned_ms: int = 0
     skipped: bool = False
     attachments: int = 0
 
@@ -97,6 +99,8 @@ def _joined(said: list[Said], children: dict[str, int]) -> list[Said]:
         before = into.get(each.parent or "")
         if before and before.role == each.role and children[each.parent or ""] == 1:
             before.text = "\n\n".join(filter(None, (before.text, each.text)))
+            before.reasoning = "\n\n".join(filter(None, (before.reasoning, each.reasoning)))
+            before.reasoned_ms += each.reasoned_ms
             before.attachments += each.attachments
             into[each.key] = before
             continue

@@ -123,6 +123,8 @@ def _messages(said: list[Said], conversation_id: UUID, began: datetime) -> list[
             role=each.role,
             text=each.text or _("(a picture or file that did not come along)"),
             written_by=each.model if each.role == Message.Role.ASSISTANT else "",
+            reasoning=each.reasoning,
+            reasoned_ms=each.reasoned_ms if each.reasoning else None,
             created_at=newest[versions],
         )
     return list(made.values())

@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import re
+from html import unescape
 from itertools import pairwise
 from typing import Any, Final
 
 from chat.domain.imports.foreign import Malformed, Said, Talk, moment_in, text_in
 
-# What the model thought stands folded in the text, as HTML of theirs.
-_THOUGHTS: Final = re.compile(r"<details type=\"reasoning\".*?</details>\s*", re.DOTALL)
+# What the model thought stands folded in the text, as HTML of theirs: escaped, and as a quotation.
+_THOUGHTS: Final = re.compile(
+    r"<details type=\"reasoning\"([^>]*)>\s*(?:<summary>[^<]*</summary>)?(.*?)</details>\s*",
+    re.DOTALL,
+)
+_SECONDS: Final = re.compile(r"\bduration=\"(\d{1,5})\"")
+_QUOTED: Final = re.compile(r"^> ?", re.MULTILINE)
 
 
 def knows(item: Any) -> bool:
@@ -51,6 +57,7 @@ def _said(key: str, message: Any) -> Said:
     parent = message.get("parentId")
     text, pictures = _content(message.get("content"))
     files = message.get("files")
+    thoughts = _THOUGHTS.findall(text)
     return Said(
         key,
         parent if isinstance(parent, str) else None,
@@ -58,6 +65,8 @@ def _said(key: str, message: Any) -> Said:
         _THOUGHTS.sub("", text).strip(),
         at=moment_in(message.get("timestamp")),
         model=text_in(message.get("modelName") or message.get("model"))[:200],
+        reasoning="\n\n".join(_QUOTED.sub("", unescape(each)).strip() for _, each in thoughts),
+        reasoned_ms=sum(1000 * int(s) for about, _ in thoughts for s in _SECONDS.findall(about)),
         attachments=pictures + (len(files) if isinstance(files, list) else 0),
     )
 

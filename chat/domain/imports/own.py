@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 from chat.domain import export
 from chat.domain.imports.foreign import Malformed, Said, Talk, moment_in, text_in
+
+MOST_MS: Final = 24 * 3600 * 1000
 
 
 def knows(item: Any) -> bool:
@@ -31,6 +33,8 @@ def _said(message: Any) -> Said:
     if not isinstance(message, dict):
         raise Malformed
     parent, model = message.get("parent"), message.get("model")
+    thoughts = message.get("reasoning")
+    reasoning, ms = ("", 0) if not isinstance(thoughts, dict) else _reasoning(thoughts)
     return Said(
         str(message.get("id")),
         parent if isinstance(parent, str) else None,
@@ -38,4 +42,12 @@ def _said(message: Any) -> Said:
         text_in(message.get("text")),
         at=moment_in(message.get("created_at")),
         model=text_in(model.get("display_name"))[:200] if isinstance(model, dict) else "",
+        reasoning=reasoning,
+        reasoned_ms=ms,
     )
+
+
+def _reasoning(thoughts: dict[str, Any]) -> tuple[str, int]:
+    ms = thoughts.get("ms")
+    ms = ms if isinstance(ms, int) and 0 <= ms < MOST_MS else 0
+    return text_in(thoughts.get("text")), ms
