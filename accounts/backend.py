@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from django.contrib.auth.backends import ModelBackend
 
 if TYPE_CHECKING:
     from accounts.models import User
+
+# With what each page and each question has to know: whether one of the groups stores nothing.
+_PERSON: Final = """
+    SELECT u.*, EXISTS (
+        SELECT 1 FROM accounts_user_groups m JOIN accounts_group g ON g.id = m.group_id
+        WHERE m.user_id = u.id AND g.temporary_only
+    ) AS temporary_only
+    FROM accounts_user u WHERE u.id = %s
+"""
 
 
 class People(ModelBackend):
@@ -17,6 +26,6 @@ class People(ModelBackend):
         """The active person with this id. Written out: putting it together takes longer."""
         from accounts.models import User
 
-        for user in User.objects.raw("SELECT * FROM accounts_user WHERE id = %s", [user_id]):
+        for user in User.objects.raw(_PERSON, [user_id]):
             return user if self.user_can_authenticate(user) else None
         return None

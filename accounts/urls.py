@@ -25,5 +25,6 @@ urlpatterns = [
     path("people/<uuid:person_id>/activate/", people.activate, name="activate"),
     path("groups/", people.groups, name="groups"),
     path("groups/<uuid:group_id>/", people.group, name="group"),
+    path("groups/<uuid:group_id>/rule/", people.group_rule, name="group_rule"),
     path("groups/<uuid:group_id>/delete/", people.delete_group, name="delete_group"),
 ]

@@ -6,6 +6,7 @@ from deploy import views
 from deploy.manifest import manifest
 
 handler400 = "deploy.views.bad_request"
+handler403 = "deploy.views.forbidden"
 handler404 = "deploy.views.not_found"
 handler500 = "deploy.views.server_error"
 

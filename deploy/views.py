@@ -19,7 +19,7 @@ from django.utils.html import conditional_escape
 from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
-from django_htmx.http import reswap, retarget
+from django_htmx.http import HttpResponseClientRefresh, reswap, retarget
 
 from chat.engines import Engines
 from chat.models import EngineConnection
@@ -81,6 +81,16 @@ async def _engine() -> None:
         await engines.of(bundled).health()
     finally:
         await engines.aclose()
+
+
+def forbidden(request: HttpRequest, exception: Exception) -> HttpResponse:
+    """A rule of the house says no, and says why. What was typed is given back; a page that offers
+    what is not allowed any more is read again."""
+    text = request.POST.get("text", "") if request.method == "POST" else ""
+    if request.headers.get("HX-Request") and not text:
+        return HttpResponseClientRefresh()
+    words = str(exception)
+    return _explained(request, words, "403.html", {"problem": words, "text": text}, status=403)
 
 
 def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:

@@ -205,3 +205,11 @@ def set_group_people(group: Group, people: Iterable[User], *, actor: User) -> No
         audit.record(
             "group.membership_changed", actor=actor, about=group, people=group.people.count()
         )
+
+
+def set_temporary_only(group: Group, temporary_only: bool, *, actor: User) -> None:
+    """Whether the people of the group store no new conversation. What they have stays."""
+    with transaction.atomic():
+        group.temporary_only = temporary_only
+        group.save(update_fields=["temporary_only"])
+        audit.record("group.rule_changed", actor=actor, about=group, temporary_only=temporary_only)

@@ -157,6 +157,16 @@ def group(request: PageRequest, group_id: UUID) -> HttpResponse:
 
 @administrators_only
 @require_POST
+def group_rule(request: PageRequest, group_id: UUID) -> HttpResponse:
+    """Whether the group's people have temporary chats only."""
+    found = get_object_or_404(Group, pk=group_id)
+    temporary_only = request.POST.get("temporary_only") == "yes"
+    provisioning.set_temporary_only(found, temporary_only, actor=request.user)
+    return redirect("accounts:group", group_id=found.pk)
+
+
+@administrators_only
+@require_POST
 def delete_group(request: PageRequest, group_id: UUID) -> HttpResponse:
     """The group goes, its people stay."""
     provisioning.delete_group(get_object_or_404(Group, pk=group_id), actor=request.user)

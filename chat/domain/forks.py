@@ -12,7 +12,7 @@ from django.utils.translation import gettext as _
 
 from accounts.domain import audit
 from accounts.models import User
-from chat.domain import titles
+from chat.domain import keeping, titles
 from chat.models import Conversation, Message
 
 _NEW: Final = {"id": "copy.new_id", "conversation_id": "%(conversation)s", "parent_id": "up.new_id"}
@@ -33,9 +33,10 @@ def fork(answer: Message, *, conversation_id: UUID, actor: User) -> Conversation
     """Copy the path up to ``answer``, under new ids, with the model of the conversation.
 
     ``conversation_id`` is made by the page, so that the same post twice is one conversation.
-    Raises ``Http404`` when the id is somebody else's. The runs of the answers are not copied: they
-    happened once.
+    Raises ``Http404`` when the id is somebody else's, and ``keeping.TemporaryOnly``. The runs of the
+    answers are not copied: they happened once.
     """
+    keeping.check(actor)
     try:
         with transaction.atomic():
             return _already_there(conversation_id, actor) or _fork(answer, conversation_id, actor)

@@ -14,7 +14,7 @@ from django.utils import timezone
 
 from accounts.domain import audit
 from accounts.models import User
-from chat.domain import conversations, generations, titles
+from chat.domain import conversations, generations, keeping, titles
 from chat.models import Conversation, Generation, LanguageModel, Message
 
 # Written out, as all that fifty people who send at once ask for: putting it together takes longer.
@@ -78,9 +78,10 @@ def ask(
 
     It comes after ``parent``, the last message the page showed (without it: after the newest), so
     that a page which is behind makes a branch. ``message_id`` is made by the page, so that the same
-    post twice is one message. Raises ``StillWriting`` and ``Deleted``; raises ``Http404`` when the
-    id is somebody else's.
+    post twice is one message. Raises ``StillWriting``, ``Deleted`` and ``keeping.TemporaryOnly``;
+    raises ``Http404`` when the id is somebody else's.
     """
+    keeping.check(user)
     try:
         with transaction.atomic():
             if conversation is not None:
@@ -105,8 +106,10 @@ def ask(
 def edit(question: Message, text: str, *, message_id: UUID, actor: User) -> Asked:
     """Ask ``text`` in the place of ``question``, which stays as another version beside it.
 
-    Raises ``Http404`` when the question is gone, or ``message_id`` is somebody else's.
+    Raises ``Http404`` when the question is gone, or ``message_id`` is somebody else's, and
+    ``keeping.TemporaryOnly``.
     """
+    keeping.check(actor)
     with transaction.atomic():
         conversation = conversations.lock(question.conversation_id)
         repeated = _already_asked(actor, message_id)

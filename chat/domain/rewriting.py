@@ -11,7 +11,7 @@ from django.utils import timezone
 
 from accounts.domain import audit
 from accounts.models import User
-from chat.domain import allowance, catalogue, conversations, generations
+from chat.domain import allowance, catalogue, conversations, generations, keeping
 from chat.models import Generation, LanguageModel, Message
 
 Remedy = Literal["", "continue", "retry"]
@@ -35,7 +35,9 @@ def retry(answer: Message, *, actor: User, sibling_id: UUID | None = None) -> Me
     The text so far stands and is continued. A sibling takes the place of an answer that the
     conversation has gone on from, and of one whose model cannot continue. What needs no remedy is
     returned as it is. ``sibling_id`` is made by the page, so that the same post twice is one.
+    Raises ``keeping.TemporaryOnly``.
     """
+    keeping.check(actor)
     with transaction.atomic():
         answer = _locked(answer)
         repeated = _already_written(answer, sibling_id)
@@ -58,8 +60,10 @@ def regenerate(
 ) -> Message:
     """Another answer to the same question, by ``language_model`` or the one that wrote this.
 
-    Returns the new one; an answer that is still being written is returned as it is.
+    Returns the new one; an answer that is still being written is returned as it is. Raises
+    ``keeping.TemporaryOnly``.
     """
+    keeping.check(actor)
     with transaction.atomic():
         answer = _locked(answer)
         repeated = _already_written(answer, sibling_id)

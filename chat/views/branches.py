@@ -12,7 +12,7 @@ from django.views.decorators.http import require_http_methods, require_POST
 from django_htmx.http import HttpResponseClientRedirect, reswap, retarget
 
 from accounts.requests import PageRequest
-from chat.domain import access, branches, forks, messages
+from chat.domain import access, branches, forks, keeping, messages
 from chat.forms import MessageForm, OnceForm
 from chat.views import pages, replies
 
@@ -24,8 +24,11 @@ def edit(request: PageRequest, message_id: UUID) -> HttpResponse:
     found = access.question_for(request.user, message_id)
     form = MessageForm(request.POST if request.method == "POST" else None)
     if form.is_valid():
-        asked = messages.edit(found, **form.cleaned_data, actor=request.user)
-        return replies.branch(request, asked.question)
+        try:
+            asked = messages.edit(found, **form.cleaned_data, actor=request.user)
+            return replies.branch(request, asked.question)
+        except keeping.TemporaryOnly as refusal:
+            form.add_error("text", str(refusal))
     if not form.is_bound:
         return replies.in_place(request, found, "chat/_edit.html", text=found.text)
     response = replies.in_place(

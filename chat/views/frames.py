@@ -20,6 +20,7 @@ def frame(request: PageRequest, conversation: Conversation | None = None) -> dic
         "sections": conversations.sections(request.user),
         "folders": shelves.folders(request.user),
         "removed": request.session.pop("removed", None),
+        "keeps_chats": policies.may_keep_chats(request.user),
         "manages_people": policies.may_manage_people(request.user),
         "message_id": uuid4(),
         "limit": settings.MESSAGE_MAX_CHARS,

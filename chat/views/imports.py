@@ -11,13 +11,14 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods
 
 from accounts.requests import PageRequest
-from chat.domain import catalogue, imports
+from chat.domain import catalogue, imports, keeping
 from chat.forms import ImportForm
 
 
 @require_http_methods(["GET", "POST"])
 def move_in(request: PageRequest) -> HttpResponse:
     """The form, or what came in. Where the file cannot be read, nothing is stored."""
+    keeping.check(request.user)
     data = (request.POST, request.FILES) if request.method == "POST" else ()
     form = ImportForm(*data)
     context: dict[str, Any] = {"form": form, "limit": settings.IMPORT_MAX_MIB}

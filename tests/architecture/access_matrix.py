@@ -153,6 +153,8 @@ ROWS: tuple[Row, ...] = (
     administrator_only("accounts:groups", "POST", done(GROUPS, "group.added")),
     administrator_only("accounts:group", "GET", SHOWN),
     administrator_only("accounts:group", "POST", done(GROUPS, "group.membership_changed")),
+    administrator_only("accounts:group_rule", "GET", NOT_SO),
+    administrator_only("accounts:group_rule", "POST", done(GROUPS, "group.rule_changed")),
     administrator_only("accounts:delete_group", "GET", NOT_SO),
     administrator_only("accounts:delete_group", "POST", done(GROUPS, "group.deleted")),
     # Chat: the administrator is a stranger to other people's conversations

@@ -110,7 +110,7 @@ ARGUMENTS = {
         ("accounts:person", "accounts:make_link", "accounts:deactivate", "accounts:activate"),
         "person_id",
     ),
-    **dict.fromkeys(("accounts:group", "accounts:delete_group"), "group_id"),
+    **dict.fromkeys(("accounts:group", "accounts:group_rule", "accounts:delete_group"), "group_id"),
     **dict.fromkeys(
         (
             "chat:conversation",

@@ -13,7 +13,7 @@ from django.utils.translation import gettext as _
 
 from accounts.domain import audit
 from accounts.models import User
-from chat.domain import removal, titles
+from chat.domain import keeping, removal, titles
 from chat.domain.imports.foreign import Malformed, Said, Talk, grown
 from chat.domain.imports.reading import Found
 from chat.models import Conversation, LanguageModel, Message
@@ -41,8 +41,9 @@ def move_in(found: Found, user: User, language_model: LanguageModel) -> Report:
     """Store what was read for ``user``; questions asked there later go to ``language_model``.
 
     What came with an earlier file is left as it is, and brought back where it was just deleted.
-    Nothing is stored where anything fails.
+    Nothing is stored where anything fails. Raises ``keeping.TemporaryOnly``.
     """
+    keeping.check(user)
     report = Report(found.source, broken=len(found.broken))
     with transaction.atomic():
         here = _already_here(found, user)
