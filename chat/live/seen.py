@@ -15,9 +15,13 @@ from chat.live.answer import Answer, Wait
 
 @dataclass(eq=False)
 class Seen:
-    """The reader's place in ``answer``, as of the last frame."""
+    """The reader's place in ``answer``, as of the last frame.
+
+    ``is_temporary``: the page offers nothing for it that only a stored answer can do.
+    """
 
     answer: Answer
+    is_temporary: bool = False
     version: int = 0
     shape: int = 0
     blocks: int = 0
@@ -60,7 +64,7 @@ class Seen:
         self.shape, self.open = self.answer.shape, ""
         self.has_text = self.answer.has_text
         self.is_over = not reading.is_active
-        if usual.is_plain(reading):
+        if usual.is_plain(reading) and not self.is_temporary:
             return usual.done(reading, language)
         active = None if self.is_over else reading
         return self._render("chat/_answer_frame.html", language, reading=reading, active=active)
@@ -74,6 +78,7 @@ class Seen:
     def _render(self, template: str, language: str, **context: Any) -> str:
         place, seconds = self.answer.wait or (0, None)
         message = {"pk": self.answer.id}
-        about = {"message": message, "place": place, "seconds": seconds, "frame": True}
+        about = {"message": message, "place": place, "seconds": seconds, "frame": True,
+                 "is_temporary": self.is_temporary}  # fmt: skip
         with translation.override(language):
             return render_to_string(template, {**about, **context})
