@@ -6,6 +6,8 @@ from django.conf import settings
 from django.http import HttpResponse
 
 THEME_COOKIE = "theme"
+# The list of conversations folded away; keys that work without Alt.
+SWITCHES = ("sidebar", "letters")
 _YEAR_S = 365 * 24 * 3600
 
 
@@ -15,6 +17,11 @@ def remember(response: HttpResponse, *, language: str = "", theme: str | None = 
         _set(response, settings.LANGUAGE_COOKIE_NAME, language)
     if theme is not None:
         _set(response, THEME_COOKIE, theme)
+
+
+def switch(response: HttpResponse, name: str, *, on: bool) -> None:
+    """Keep one of ``SWITCHES`` in a cookie of its name, as ``on`` or ``off``."""
+    _set(response, name, "on" if on else "off")
 
 
 def _set(response: HttpResponse, name: str, value: str) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 from typing import Any, cast
 
 from django import forms
@@ -13,21 +14,30 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
 from accounts.models import Group, User
-from chat.domain import catalogue, starters
+from chat.domain import catalogue, starters, titles
 from chat.models import LanguageModel
 
 _OUT_OF_DATE = gettext_lazy("This page is out of date. Reload it; your text is kept.")
 
 
-class OnceForm(forms.Form):
-    """Something that is made once: its id comes with the page, so a repeated post is one act."""
+def _is_seen(text: str) -> bool:
+    """Whether there is a letter, a number, a sign or a symbol among what only has an effect."""
+    return any(unicodedata.category(each)[0] in "LNPS" for each in text)
 
-    message_id = forms.UUIDField(error_messages={"required": _OUT_OF_DATE, "invalid": _OUT_OF_DATE})
+
+class ShortForm(forms.Form):
+    """A form in the middle of a page, with one place for what is wrong."""
 
     @property
     def problem(self) -> str:
         """The first thing that is wrong, as one sentence."""
         return str(next(iter(self.errors.values()))[0]) if self.errors else ""
+
+
+class OnceForm(ShortForm):
+    """Something that is made once: its id comes with the page, so a repeated post is one act."""
+
+    message_id = forms.UUIDField(error_messages={"required": _OUT_OF_DATE, "invalid": _OUT_OF_DATE})
 
 
 class MessageForm(OnceForm):
@@ -44,7 +54,7 @@ class MessageForm(OnceForm):
     def clean_text(self) -> str:
         """Something visible, and not more than the limit the page names."""
         text: str = self.cleaned_data["text"].replace("\r\n", "\n").strip("\n")
-        if not text.strip():
+        if not _is_seen(text):
             raise forms.ValidationError(self.fields["text"].error_messages["required"])
         over = len(text) - settings.MESSAGE_MAX_CHARS
         if over > 0:
@@ -104,10 +114,17 @@ class NewConversationForm(LanguageModelForm, MessageForm):
         return data
 
 
-class TitleForm(forms.Form):
+class TitleForm(ShortForm):
     """Another title for a conversation."""
 
     title = forms.CharField(label=gettext_lazy("Title"), max_length=200)
+
+    def clean_title(self) -> str:
+        """Something that can be seen, else it could not be found in the list."""
+        title: str = titles.tidy(self.cleaned_data["title"])
+        if not _is_seen(title):
+            raise forms.ValidationError(_("This title cannot be seen. Use letters or numbers."))
+        return title
 
 
 class ImportForm(forms.Form):
@@ -214,13 +231,8 @@ class StartersForm(forms.Form):
         }
 
 
-class RatingForm(forms.Form):
+class RatingForm(ShortForm):
     """What a person thinks of an answer."""
 
     rating = forms.TypedChoiceField(coerce=int, choices=[(value, value) for value in (-1, 0, 1)])
     reason = forms.CharField(required=False, max_length=500)
-
-    @property
-    def problem(self) -> str:
-        """The first thing that is wrong, as one sentence."""
-        return str(next(iter(self.errors.values()))[0]) if self.errors else ""

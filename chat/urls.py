@@ -15,6 +15,7 @@ from chat.views import (
     search,
     sharing,
     starters,
+    switches,
 )
 
 app_name = "chat"
@@ -23,6 +24,7 @@ urlpatterns = [
     path("", pages.new, name="new"),
     path("starters/", starters.change, name="starters"),
     path("search/", search.search, name="search"),
+    path("switch/", switches.switch, name="switch"),
     path("conversations/", messages.start, name="start"),
     path("history/", history.history, name="history"),
     path("history/archive/", history.archive, name="archive"),
@@ -37,6 +39,11 @@ urlpatterns = [
     path("conversations/<uuid:conversation_id>/", pages.conversation, name="conversation"),
     path("conversations/<uuid:conversation_id>/messages/", messages.ask, name="ask"),
     path("conversations/<uuid:conversation_id>/rename/", conversations.rename, name="rename"),
+    path(
+        "conversations/<uuid:conversation_id>/model/",
+        conversations.choose_model,
+        name="choose_model",
+    ),
     path("conversations/<uuid:conversation_id>/delete/", conversations.delete, name="delete"),
     path(
         "conversations/<uuid:conversation_id>/restore/<uuid:branch_id>/",

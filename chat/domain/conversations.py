@@ -1,4 +1,4 @@
-"""A person's conversations: the list, another title, the end."""
+"""A person's conversations: the list, another title, another model, the end."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from accounts.domain import audit
 from accounts.models import User
 from chat import events
 from chat.domain import access, titles
-from chat.models import Conversation
+from chat.models import Conversation, LanguageModel
 
 SIDEBAR_SIZE = 100
 PINNED_MOST = 50
@@ -85,4 +85,14 @@ def rename(conversation: Conversation, title: str, *, actor: User) -> None:
         audit.record("conversation.renamed", actor=actor, about=conversation)
         events.tell_on_commit(
             events.Titled(owner=str(conversation.owner_id), conversation=str(conversation.pk))
+        )
+
+
+def choose_model(conversation: Conversation, model: LanguageModel, *, actor: User) -> None:
+    """The model that answers from the next question on."""
+    with transaction.atomic():
+        conversation.language_model = model
+        conversation.save(update_fields=["language_model"])
+        audit.record(
+            "conversation.model_chosen", actor=actor, about=conversation, model=str(model.pk)
         )

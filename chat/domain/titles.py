@@ -7,11 +7,13 @@ from typing import Final
 from django.db import transaction
 
 from chat import events
-from chat.domain import prompts, tree
+from chat.domain import prompts, rights, tree
 from chat.models import Conversation, Generation, Message
 from engine_adapter.types import Request, Sampling, Turn
 
 LENGTH: Final = 60
+# What turns the direction of all that follows, also outside of a title.
+_UNTURNED: Final = dict.fromkeys([*range(0x202A, 0x202F), *range(0x2066, 0x206A)])
 _BACKGROUND: Final = 10
 _EXCERPT: Final = 600
 _DEADLINE_S: Final = 50.0  # a task names five, one after the other, and keeps a thread
@@ -23,7 +25,7 @@ _INSTRUCTION: Final = (
 
 def tidy(text: str, *, length: int = 200) -> str:
     """One line of at most ``length`` characters, cut between words where that is possible."""
-    line = " ".join(text.split())
+    line = " ".join(text.translate(_UNTURNED).split())
     if len(line) <= length:
         return line
     cut = line[: length - 1]
@@ -56,7 +58,7 @@ def build(conversation: Conversation) -> Request | None:
     """The request that asks for a title; ``None`` when there is nothing to name."""
     leaf = tree.leaf(conversation)
     path = tree.path(leaf)[:2] if leaf else []
-    if not path:
+    if not path or not rights.may_use(conversation.owner_id, conversation.language_model):
         return None
     speakers = {Message.Role.USER: "Question", Message.Role.ASSISTANT: "Answer"}
     excerpt = "\n".join(

@@ -9,6 +9,7 @@ from django.template.loader import render_to_string
 from django.utils.safestring import SafeString
 from django.utils.translation import override
 
+from chat.domain import window
 from chat.domain.answers import Reading
 from chat.live.moulds import MARKS, Mould
 from chat.models import Generation, LanguageModel, Message
@@ -27,6 +28,7 @@ def is_plain(reading: Reading) -> bool:
     if run is None or model is None or run.state != Generation.State.DONE or run.reason:
         return False
     is_bare = reading.reasoned_ms is None and len(reading.versions) == 1
+    is_bare = is_bare and window.fill([reading]) is None
     return is_bare and bool(reading.html)
 
 

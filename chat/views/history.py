@@ -9,7 +9,6 @@ from django.core.paginator import Paginator
 from django.http import Http404, HttpResponse, HttpResponseBadRequest
 from django.shortcuts import redirect, render
 from django.urls import reverse
-from django.utils.http import url_has_allowed_host_and_scheme
 from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST, require_safe
@@ -18,7 +17,7 @@ from accounts.requests import PageRequest
 from chat.domain import access, removal, shelves
 from chat.forms import FolderForm
 from chat.models import Folder
-from chat.views import frames
+from chat.views import frames, replies
 
 PAGE = 50
 MOST_AT_ONCE = 500
@@ -80,14 +79,14 @@ def act(request: PageRequest) -> HttpResponse:
         frames.offer_undo(request, removal.remove(request.user, ids))
     else:
         return HttpResponseBadRequest()
-    return redirect(_back(request))
+    return redirect(replies.back(request, otherwise=reverse("chat:history")))
 
 
 @require_POST
 def restore(request: PageRequest) -> HttpResponse:
     """Undo a deletion."""
     removal.bring_back(request.user, _ids(request))
-    return redirect(_back(request))
+    return redirect(replies.back(request, otherwise=reverse("chat:history")))
 
 
 @require_POST
@@ -133,9 +132,3 @@ def _id(text: str) -> UUID:
         return UUID(text)
     except ValueError:
         raise Http404 from None
-
-
-def _back(request: PageRequest) -> str:
-    target = request.POST.get("next", "")
-    inside = target.startswith("/") and url_has_allowed_host_and_scheme(target, allowed_hosts=None)
-    return target if inside else reverse("chat:history")

@@ -13,7 +13,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
 from accounts.requests import PageRequest
-from chat.domain import access, branches, catalogue, paths, starters
+from chat.domain import access, branches, catalogue, paths, starters, window
 from chat.domain.paths import Page
 from chat.models import Conversation, Message
 from chat.views import frames, replies
@@ -24,13 +24,17 @@ def conversation_context(
 ) -> dict[str, Any]:
     """A conversation's page, also where it is shown again after a refused post."""
     page = page or paths.newest(conversation)
+    models = list(catalogue.usable_by(request.user).select_related("engine"))
     return {
         **frames.frame(request, conversation),
         "page": page,
         "leaf": page.leaf,
         "active": page.active,
         "cut": branches.restorable(conversation),
-        "several_models": catalogue.usable_by(request.user).count() > 1,
+        "language_models": models,
+        "several_models": len(models) > 1,
+        "chosen": conversation.language_model,
+        "fill": window.fill(page.readings),
     }
 
 
@@ -41,11 +45,14 @@ def new_context(request: PageRequest) -> dict[str, Any]:
     chosen = request.GET.get("starter", "")
     if not context["text"] and chosen.isascii() and chosen.isdecimal() and len(chosen) < 3:
         context["text"] = "".join(offered[int(chosen) : int(chosen) + 1])
+    models = list(catalogue.usable_by(request.user).select_related("engine"))
+    asked_for = request.POST.get("language_model") or request.GET.get("model")
+    named = next((model for model in models if str(model.pk) == asked_for), None)
     return {
         **context,
         "starters": offered,
-        "language_models": catalogue.usable_by(request.user),
-        "chosen": catalogue.default_for(request.user),
+        "language_models": models,
+        "chosen": named or catalogue.default_for(request.user),
     }
 
 

@@ -8,6 +8,7 @@ from uuid import uuid4
 from django.http import HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
+from django.utils.http import url_has_allowed_host_and_scheme
 from django_htmx.http import replace_url, reswap, retarget
 
 from accounts.requests import PageRequest
@@ -69,7 +70,19 @@ def refused(
 ) -> HttpResponse:
     """Say why beside the text; the text itself stays where it was typed."""
     if request.htmx:
-        response = render(request, "chat/_problem.html", {"problem": problem}, status=status)
-        return reswap(retarget(response, "#problem"), "innerHTML")
+        return said_at("#problem", request, problem, status=status)
     context |= {"problem": problem, "text": request.POST.get("text", "")}
     return render(request, "chat/page.html", context, status=status)
+
+
+def back(request: PageRequest, *, otherwise: str) -> str:
+    """The page of the house that a form came from."""
+    target = request.POST.get("next", "")
+    inside = target.startswith("/") and url_has_allowed_host_and_scheme(target, allowed_hosts=None)
+    return target if inside else otherwise
+
+
+def said_at(place: str, request: PageRequest, problem: str, *, status: int = 422) -> HttpResponse:
+    """What is wrong, in the element ``place`` of an open page."""
+    response = render(request, "chat/_problem.html", {"problem": problem}, status=status)
+    return reswap(retarget(response, place), "innerHTML")

@@ -95,6 +95,9 @@ ROWS: tuple[Row, ...] = (
     # What an empty page offers
     administrator_only("chat:starters", "GET", SHOWN),
     administrator_only("chat:starters", "POST", done("/starters/", "starters.changed")),
+    # Switches of the page: this browser's own
+    signed_in("chat:switch", "GET", NOT_SO),
+    signed_in("chat:switch", "POST", Cell(204)),
     # Keeping in order: acts say nothing of ids that are not one's own, and do nothing to them
     signed_in("chat:history", "GET", SHOWN),
     signed_in("chat:history", "POST", NOT_SO),
@@ -170,6 +173,8 @@ ROWS: tuple[Row, ...] = (
     owner_only("chat:ask", "POST", done(TALK, "message.asked")),
     owner_only("chat:rename", "GET", SHOWN),
     owner_only("chat:rename", "POST", done(TALK, "conversation.renamed")),
+    owner_only("chat:choose_model", "GET", NOT_SO, others=NOT_SO),
+    owner_only("chat:choose_model", "POST", done(TALK, "conversation.model_chosen")),
     owner_only("chat:delete", "GET", SHOWN),
     owner_only("chat:delete", "POST", done("/", "conversation.deleted")),
     owner_only("chat:answer", "GET", done(TALK)),

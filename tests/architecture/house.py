@@ -100,6 +100,8 @@ class House:
             "chat:add_folder": {"name": "Travel"},
             "chat:rename_folder": {"name": "Travel"},
             "chat:share": {"people": self.people["member"].email},
+            "chat:choose_model": {"language_model": self.asked.answer.language_model_id},
+            "chat:switch": {"what": "sidebar", "on": "on"},
             "chat:rename": {"title": "The colour of the sky"},
         }.get(name, {})
 
@@ -116,6 +118,7 @@ ARGUMENTS = {
             "chat:conversation",
             "chat:ask",
             "chat:rename",
+            "chat:choose_model",
             "chat:delete",
             "chat:export_markdown",
             "chat:share",

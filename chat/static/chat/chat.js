@@ -4,19 +4,18 @@
 const POLL_MS = 1500;
 const SILENCE_MS = 4000;
 const GREETING_MS = 700;
-const RECONNECT_MS = 500;
-const RECONNECT_MOST_MS = 8000;
 const DEAD_MS = 40_000; // a socket that lives says something every 24 s, be it only a blank
 
 const scroller = document.querySelector("#scroller");
 const messages = document.querySelector("#messages");
 const composer = document.querySelector("#composer");
+const text = composer?.querySelector("textarea");
 const heardAt = new Map(); // the id of an answer's article: when the socket last spoke of it
 const askedAt = new WeakMap(); // a request, or an article that polled: when it went out
 const elsewhere = new Set(); // the ids of answers on branches that this page does not show
 const touch = matchMedia("(hover: none) and (pointer: coarse)").matches;
 const opens = new Map(); // the id of a long open block: its HTML, as the socket told it
-let held = []; // parts of frames whose answer is not on the page yet
+const held = []; // parts of frames whose answer is not on the page yet
 let last = null; // the last message here when the page asked what comes after it
 let socket = null; // what htmx tells of the socket that opened last
 let openedAt = 0; // when it opened; 0 while it is away
@@ -25,7 +24,7 @@ let catchingUp = false;
 
 // Half fixed, half chance: a thousand pages must not all come back in the same instant.
 htmx.config.wsReconnectDelay = (tries) =>
-  Math.min(RECONNECT_MOST_MS, RECONNECT_MS * 2 ** tries) * (0.5 + Math.random() / 2);
+  Math.min(8000, 500 * 2 ** tries) * (0.5 + Math.random() / 2);
 
 htmx.defineExtension("keep", {
   isInlineSwap: (style) => style === "keep",
@@ -35,20 +34,16 @@ htmx.defineExtension("keep", {
     const fresh = style === "keep" ? [target] : [...fragment.children];
     const focused = document.activeElement.id;
     const fromEnd = style === "above" && scroller.scrollHeight - scroller.scrollTop;
-    // Every node that is equal already is left alone: a selection there stays.
-    if (style === "keep") Idiomorph.morph(target, fragment.firstElementChild);
+    // Every node that is equal already is left alone, and so is what is being typed.
+    if (style === "keep") Idiomorph.morph(target, fragment.firstElementChild, { ignoreActiveValue: true });
     else elts.push(...fresh);
     // Another branch takes the place of the message and of everything after it.
     if (style === "tail") while (target.nextSibling) target.nextSibling.remove();
     if (style !== "keep") target.replaceWith(...fresh);
     // What is loaded above does not push down what is being read.
     if (style === "above") scroller.scrollTop = scroller.scrollHeight - fromEnd;
-    if (focused && document.activeElement === document.body) {
-      document.getElementById(focused)?.focus({ preventScroll: true });
-    }
-    if (!touch && document.activeElement === document.body) {
-      composer?.querySelector("textarea").focus({ preventScroll: true });
-    }
+    const next = document.getElementById(focused) ?? (touch ? null : text);
+    if (document.activeElement === document.body) next?.focus({ preventScroll: true });
     return fresh;
   },
 
@@ -110,8 +105,7 @@ function catchUp() {
   catchingUp = true;
   last = theLast();
   const done = () => {
-    for (const part of held) if (part.id.startsWith("m-")) elsewhere.add(articleId(part.id));
-    held = [];
+    for (const { id } of held.splice(0)) if (id.startsWith("m-")) elsewhere.add(articleId(id));
     setTimeout(() => { catchingUp = false; }, POLL_MS);
   };
   const values = { after: last?.id.slice("m-".length) };
@@ -121,9 +115,7 @@ function catchUp() {
 }
 
 function releaseHeld() {
-  const parts = held;
-  held = [];
-  for (const part of parts) {
+  for (const part of held.splice(0)) {
     const there = document.getElementById(part.id);
     if (there && fits(part, there)) htmx.swap(document.body, part.outerHTML, { swapStyle: "none" });
   }
@@ -142,45 +134,45 @@ function poll() {
 
 // Nobody told either end: a lid was closed, a proxy forgot. Its end, once it is noticed, is no news.
 function revive() {
-  openedAt = 0;
+  lose();
   socket.event.target.onclose = null;
   socket.socketWrapper.reconnect();
 }
 
+// With its socket a temporary chat is gone; what the page still shows must not look alive.
+const lose = () => { if (openedAt) document.querySelector("#over")?.removeAttribute("hidden"); openedAt = 0; };
 const setAway = (away) => document.querySelector("#away")?.toggleAttribute("hidden", !away);
 
-function listen() {
-  const on = (name, act) => document.body.addEventListener(`htmx:${name}`, act);
-  on("wsOpen", ({ detail }) => { socket = detail; openedAt = spokeAt = Date.now(); setAway(false); });
-  on("wsBeforeMessage", () => { spokeAt = Date.now(); });
-  on("wsClose", (event) => {
-    openedAt = 0;
-    // The session ended: what was private leaves the screen; the draft is kept.
-    if (event.detail.event.code === 4401) location.reload();
-  });
-  on("beforeSend", (event) => askedAt.set(event.detail.xhr, Date.now()));
-  on("beforeSwap", (event) => {
-    const { target, xhr, requestConfig } = event.detail;
-    const { elt } = requestConfig;
-    // While the request was under way the socket has told the end of this answer.
-    const ended = !target.hasAttribute("aria-busy") && heardAt.get(target.id) > askedAt.get(xhr);
-    // Or the composer brought what comes after the last message, or this became another branch.
-    const behind = messages && theLast() !== last || composer?.matches(".htmx-request");
-    // A button that is gone by now was on something the socket has told anew since.
-    if (elt === messages ? behind : ended || !elt.isConnected) event.detail.shouldSwap = false;
-    // What went wrong with a poll is no news about the text in the composer.
-    if (target.id === "problem" && elt !== composer) event.detail.shouldSwap = false;
-  });
-  on("afterSwap", () => { if (held.length) releaseHeld(); });
-  on("afterRequest", (event) => {
-    const { status } = event.detail.xhr;
-    if (event.target !== composer) setAway(status === 0 || status >= 500);
-  });
-  on("wsAfterMessage", () => {
-    const title = document.querySelector("#title");
-    if (title) document.title = `${title.textContent} – Konak`;
-  });
-}
+const on = (name, act) => document.body.addEventListener(`htmx:${name}`, act);
+on("wsOpen", ({ detail }) => { socket = detail; openedAt = spokeAt = Date.now(); setAway(false); });
+on("wsBeforeMessage", () => { spokeAt = Date.now(); });
+on("wsClose", (event) => {
+  lose();
+  // The session ended: what was private leaves the screen; the draft is kept.
+  if (event.detail.event.code === 4401) location.reload();
+});
+on("beforeSend", (event) => askedAt.set(event.detail.xhr, Date.now()));
+on("beforeSwap", (event) => {
+  const { target, xhr, requestConfig } = event.detail;
+  const { elt } = requestConfig;
+  // While the request was under way the socket has told the end of this answer.
+  const ended = !target.hasAttribute("aria-busy") && heardAt.get(target.id) > askedAt.get(xhr);
+  // Or the composer brought what comes after the last message, or this became another branch.
+  const behind = messages && theLast() !== last || composer?.matches(".htmx-request");
+  // A button that is gone by now was on something the socket has told anew since.
+  if (elt === messages ? behind : ended || !elt.isConnected) event.detail.shouldSwap = false;
+  // What went wrong with a poll is no news about the text in the composer.
+  if (target.id === "problem" && elt !== composer) event.detail.shouldSwap = false;
+});
+on("afterSwap", () => { if (held.length) releaseHeld(); });
+on("afterRequest", (event) => {
+  const { status } = event.detail.xhr;
+  if (event.target !== composer) setAway(status === 0 || status >= 500);
+});
+on("wsAfterMessage", () => {
+  const title = document.querySelector("#title");
+  if (title) document.title = `${title.textContent} – Konak`;
+});
 
 function follow() {
   const newest = document.querySelector("#to-newest");
@@ -199,7 +191,7 @@ function follow() {
     following = gap() < 4 || (!upwards && (following || gap() < 48));
     newest.hidden = following || gap() < 120;
   }, { passive: true });
-  newest.addEventListener("click", () => { resume(); composer.querySelector("textarea").focus(); });
+  newest.addEventListener("click", () => { resume(); text?.focus(); });
   composer.addEventListener("konak:accepted", resume);
   const watch = new ResizeObserver(stay);
   watch.observe(messages);
@@ -212,13 +204,11 @@ function cancel(event) {
   const form = event.target.closest("article .place form");
   if (!form || !(event.key ? event.key === "Escape" : event.target.closest("[data-cancel]"))) return;
   event.preventDefault();
-  const opener = `a[href="${form.getAttribute("action")}"]`;
-  const article = form.closest("article");
+  const opener = form.closest("article").querySelector(`a[href="${form.getAttribute("action")}"]`);
   form.remove();
-  article.querySelector(opener)?.focus();
+  opener?.focus();
 }
 
-listen();
 for (const name of ["click", "keydown"]) document.addEventListener(name, cancel);
 if (scroller) follow();
 setInterval(poll, POLL_MS / 3);

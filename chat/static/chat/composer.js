@@ -2,38 +2,31 @@
 
 const DRAFT_DELAY_MS = 300;
 const TELL_ROOM_BELOW = 1000;
-const SECOND_CLICK_MS = 600;
 const LONG = 20_000;
 
 const composer = document.querySelector("#composer");
-const text = composer?.querySelector("textarea");
+const text = composer.querySelector("textarea");
 const touch = matchMedia("(hover: none) and (pointer: coarse)").matches;
 let draftTimer = 0;
 let sent = "";
-let sentAt = -SECOND_CLICK_MS;
 
-const draftKey = () => `draft:${document.body.dataset.person}:${composer.dataset.draft}`;
-
-function saveDraft() {
-  clearTimeout(draftTimer);
+// Storage may be off or full in this browser: then the text stays on the page only.
+function stored(act) {
+  const { draft } = composer.dataset;
   try {
-    if (text.value) localStorage.setItem(draftKey(), text.value);
-    else localStorage.removeItem(draftKey());
-  } catch {
-    // Storage is off or full in this browser: the text stays on the page only.
-  }
-}
-
-function savedDraft() {
-  try {
-    return localStorage.getItem(draftKey()) || "";
+    return (draft && act(`draft:${document.body.dataset.person}:${draft}`)) ?? "";
   } catch {
     return "";
   }
 }
 
+function saveDraft() {
+  clearTimeout(draftTimer);
+  stored((key) => text.value ? localStorage.setItem(key, text.value) : localStorage.removeItem(key));
+}
+
 function say(id) {
-  const sentence = id ? document.querySelector(id).innerHTML.trim() : "";
+  const sentence = id ? document.querySelector(id).content.textContent.trim() : "";
   composer.querySelector("#problem").textContent = sentence;
 }
 
@@ -47,10 +40,9 @@ function roomLeft() {
 function showRoom() {
   const room = composer.querySelector("#room");
   const left = roomLeft();
-  const kind = left < 0 ? "many" : "left";
-  const words = Math.abs(left) === 1 ? room.dataset[`${kind}One`] : room.dataset[kind];
-  const number = Math.abs(left).toLocaleString(document.documentElement.lang);
   const over = left < 0;
+  const words = room.dataset[(over ? "many" : "left") + (Math.abs(left) === 1 ? "One" : "")];
+  const number = Math.abs(left).toLocaleString(document.documentElement.lang);
   const told = left < TELL_ROOM_BELOW ? words.replace("%n", number) : "";
   if (over && !room.classList.contains("error")) document.querySelector("#announcer").textContent = told;
   room.textContent = told;
@@ -65,77 +57,54 @@ function setDirection(coming) {
   text.dir = coming.length <= LONG ? "auto" : rtl ? "rtl" : "ltr";
 }
 
-function grow() {
-  if (CSS.supports("field-sizing", "content")) return;
-  text.style.height = "auto";
-  text.style.height = `${text.scrollHeight}px`;
-}
-
 // Here, and where a question is asked otherwise.
 function onKey(event) {
   const { form, value, name } = event.target;
-  if (name !== "text" || !form) return;
+  // A touch keyboard has no Shift+Enter: there Enter breaks the line and the button sends.
+  if (touch || name !== "text" || !form) return;
   // The Enter that confirms a word in an input method (isComposing, 229) does not send.
   if (event.key !== "Enter" || event.shiftKey || event.isComposing || event.keyCode === 229) return;
-  // A touch keyboard has no Shift+Enter: there Enter breaks the line and the button sends.
-  if (touch) return;
   event.preventDefault();
   const send = form.querySelector(".send");
   if (send && !send.disabled && value.trim()) form.requestSubmit(send);
 }
 
+const onSend = ({ target }) => { if (target === composer) { saveDraft(); sent = text.value; } };
+
+function accepted() {
+  say("");
+  if (text.value === sent) text.value = "";
+  saveDraft();
+  composer.dispatchEvent(new Event("konak:accepted"));
+}
+
 function onReply(event) {
   if (event.target !== composer) return;
-  const { xhr } = event.detail;
-  const leadsTo = xhr.getResponseHeader("HX-Redirect") || "";
-  const accepted = xhr.status === 200 && !leadsTo.includes("/sign-in/");
-  if (accepted) {
-    say("");
-    if (text.value === sent) text.value = "";
-    saveDraft();
-    grow();
-    composer.dispatchEvent(new Event("konak:accepted"));
-    if (!touch && document.activeElement === document.body) text.focus();
-  } else if (xhr.status === 0) {
-    say("#offline");
-  } else if (event.detail.failed) {
-    say("#refused");
-  }
+  const { xhr, failed } = event.detail;
+  if (xhr.status === 200 && !xhr.getResponseHeader("HX-Redirect")?.includes("/sign-in/")) accepted();
+  else if (xhr.status === 0) say("#offline");
+  else if (failed) say("#refused");
   showRoom();
 }
 
-// The second click of a double click on Send must not hit the Stop that has come to its place.
-function onClick(event) {
-  if (!event.target.closest(".stop") || performance.now() - sentAt > SECOND_CLICK_MS) return;
-  event.preventDefault();
-  event.stopPropagation();
-}
-
-function start() {
-  setDirection(text.value || savedDraft());
-  if (!text.value) text.value = savedDraft();
-  text.setSelectionRange(text.value.length, text.value.length);
-  text.addEventListener("beforeinput", (event) => setDirection(text.value + (event.data ?? "")));
-  text.addEventListener("input", () => {
-    clearTimeout(draftTimer);
-    draftTimer = setTimeout(saveDraft, DRAFT_DELAY_MS);
-    say("");
-    showRoom();
-    grow();
-  });
-  document.body.addEventListener("keydown", onKey);
-  composer.addEventListener("click", onClick, { capture: true });
-  document.body.addEventListener("htmx:beforeRequest", (event) => {
-    if (event.target !== composer) return;
-    saveDraft();
-    sent = text.value;
-    sentAt = performance.now();
-  });
-  document.body.addEventListener("htmx:afterRequest", onReply);
-  document.body.addEventListener("htmx:wsAfterMessage", showRoom);
-  addEventListener("pagehide", saveDraft);
+const kept = text.value || stored((key) => localStorage.getItem(key));
+setDirection(kept);
+text.value = kept;
+text.setSelectionRange(kept.length, kept.length);
+text.addEventListener("beforeinput", (event) => setDirection(text.value + (event.data ?? "")));
+text.addEventListener("input", () => {
+  clearTimeout(draftTimer);
+  draftTimer = setTimeout(saveDraft, DRAFT_DELAY_MS);
+  say("");
   showRoom();
-  grow();
-}
-
-if (composer) start();
+});
+document.body.addEventListener("keydown", onKey);
+document.body.addEventListener("htmx:beforeRequest", onSend);
+document.body.addEventListener("htmx:wsBeforeSend", onSend);
+document.body.addEventListener("htmx:afterRequest", onReply);
+document.body.addEventListener("htmx:wsAfterMessage", ({ detail }) => {
+  if (detail.message.includes("data-accepted")) accepted();
+  showRoom();
+});
+addEventListener("pagehide", saveDraft);
+showRoom();

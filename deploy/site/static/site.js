@@ -2,8 +2,6 @@
 
 const code = document.querySelector("#copy-code");
 
-for (const button of document.querySelectorAll("[data-copies]")) button.hidden = false;
-
 // A block of code gets its button when somebody comes near: with the pointer, a finger or the focus.
 function offer({ target }) {
   const block = code && target.closest?.("figure.code");
@@ -28,6 +26,7 @@ async function copy({ target }) {
     button.focus();
   }
   button.querySelector("span").textContent = button.dataset.done;
+  button.classList.add("done");
 }
 
 for (const name of ["pointerover", "focusin"]) document.addEventListener(name, offer);
