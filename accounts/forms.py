@@ -139,6 +139,11 @@ class PersonForm(forms.Form):
         required=False,
         help_text=_("Manages people and groups. Cannot read other people’s conversations."),
     )
+    manages_models = forms.BooleanField(
+        label=_("Manages models"),
+        required=False,
+        help_text=_("Adds engines and decides who may use which model. Reads no conversations."),
+    )
     groups = forms.ModelMultipleChoiceField(
         label=_("Groups"),
         queryset=Group.objects.all(),
@@ -152,7 +157,7 @@ class NewPersonForm(PersonForm):
 
     email = forms.EmailField(label=_("E-mail address"), max_length=254)
 
-    field_order = ["name", "email", "is_administrator", "groups"]
+    field_order = ["name", "email", "is_administrator", "manages_models", "groups"]
 
 
 class GroupForm(forms.Form):

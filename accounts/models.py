@@ -56,6 +56,7 @@ class User(AbstractBaseUser):
     theme = models.CharField(_("appearance"), max_length=5, choices=Theme, blank=True)
     is_active = models.BooleanField(default=True)
     is_administrator = models.BooleanField(_("administrator"), default=False)
+    manages_models = models.BooleanField(default=False, db_default=False)
     groups = models.ManyToManyField(Group, related_name="people", blank=True)
     created_at = models.DateTimeField(auto_now_add=True)
     deletion_requested_at = models.DateTimeField(null=True)

@@ -18,12 +18,23 @@ class EngineConnection(models.Model):
         """Which dialect it speaks."""
 
         BUNDLED = "bundled", _("Bundled engine")
+        LLAMACPP = "llamacpp", "llama.cpp server"
+        OLLAMA = "ollama", "Ollama"
+        LMSTUDIO = "lmstudio", "LM Studio"
+        VLLM = "vllm", "vLLM"
+        SGLANG = "sglang", "SGLang"
+        TRTLLM = "trtllm", "TensorRT-LLM"
+        LLMD = "llmd", "llm-d"
         OPENAI = "openai", _("OpenAI-compatible server")
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     name = models.CharField(max_length=80, unique=True)
     kind = models.CharField(max_length=16, choices=Kind)
     url = models.CharField(max_length=500, blank=True)
+    # Sealed by ``chat.domain.vault``; shown to nobody.
+    sealed_key = models.CharField(max_length=4000, blank=True, db_default="")
+    ca_file = models.CharField(max_length=500, blank=True, db_default="")
+    removed_at = models.DateTimeField(null=True)
     created_at = models.DateTimeField(auto_now_add=True)
 
     class Meta:
@@ -42,7 +53,25 @@ class EngineConnection(models.Model):
 
 
 class LanguageModel(models.Model):
-    """A model an engine serves. Kept when it goes away, so that old answers can name it."""
+    """A model an engine serves. Kept when it goes away, so that old answers can name it.
+
+    The engine tells what it is and can do; administrators say who may use it, and how.
+    """
+
+    class Standing(models.TextChoices):
+        """Whether people are offered it. Who has a hidden one keeps it; a retired one nobody."""
+
+        OFFERED = "offered", _("Offered")
+        HIDDEN = "hidden", _("Not offered for new chats")
+        RETIRED = "retired", _("Retired")
+
+    class DataClass(models.TextChoices):
+        """The most delicate data that it may be told."""
+
+        PUBLIC = "public", _("Public")
+        INTERNAL = "internal", _("Internal")
+        CONFIDENTIAL = "confidential", _("Confidential")
+        SECRET = "secret", _("Strictly confidential")
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     engine = models.ForeignKey(
@@ -55,14 +84,33 @@ class LanguageModel(models.Model):
     quantization = models.CharField(max_length=24, blank=True)
     sha256 = models.CharField(max_length=64, blank=True)
     continues = models.BooleanField(default=False)
+    vision = models.BooleanField(null=True)
+    tools = models.BooleanField(null=True)
+    reasoning = models.BooleanField(null=True)
     available = models.BooleanField(default=True)
+    standing = models.CharField(
+        max_length=8, choices=Standing, default=Standing.OFFERED, db_default=Standing.OFFERED
+    )
+    successor = models.ForeignKey("self", on_delete=models.SET_NULL, null=True, related_name="+")
+    is_default = models.BooleanField(default=False, db_default=False)
+    place = models.PositiveSmallIntegerField(default=100, db_default=100)
+    restricted = models.BooleanField(default=False, db_default=False)
+    groups = models.ManyToManyField("accounts.Group", related_name="language_models", blank=True)
+    first_of = models.ManyToManyField("accounts.Group", related_name="first_models", blank=True)
+    data_class = models.CharField(max_length=12, choices=DataClass, blank=True, db_default="")
+    instruction = models.TextField(blank=True, db_default="")
+    temperature = models.FloatField(null=True)
+    top_p = models.FloatField(null=True)
     created_at = models.DateTimeField(auto_now_add=True)
     seen_at = models.DateTimeField()
 
     class Meta:
-        ordering = ["display_name", "name"]
+        ordering = ["place", "display_name", "name"]
         constraints = [
             models.UniqueConstraint(fields=["engine", "name"], name="one_model_a_name"),
+            models.UniqueConstraint(
+                fields=["is_default"], condition=Q(is_default=True), name="one_default_model"
+            ),
         ]
 
     def __str__(self) -> str:

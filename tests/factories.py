@@ -8,7 +8,7 @@ from uuid import UUID, uuid4
 from django.db.models import F
 
 from accounts.models import User
-from chat.domain import branches, catalogue, generations, messages, removal
+from chat.domain import branches, catalogue, connections, generations, messages, removal
 from chat.domain.generations import End, Ending, Growth
 from chat.models import Conversation, Generation, LanguageModel
 from engine_adapter.types import ModelCard
@@ -25,7 +25,7 @@ def file(data: bytes, name: str) -> io.BytesIO:
 
 def language_model(name: str = "scripted", *, continues: bool = True) -> LanguageModel:
     """A model that the bundled engine tells of."""
-    engine = catalogue.bundled()
+    engine = connections.bundled()
     known = LanguageModel.objects.filter(engine=engine, available=True)
     cards = [ModelCard(name=model.name, continues=model.continues) for model in known]
     catalogue.refresh(engine, [*cards, ModelCard(name=name, continues=continues)])

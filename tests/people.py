@@ -32,7 +32,7 @@ def move_in() -> People:
     alice, bob, mallory = (person(name) for name in ("Alice", "Bob", "Mallory"))
     alice.groups.set([ward])
     bob.groups.set([ward])
-    return People(alice, bob, mallory, person("Ada", is_administrator=True))
+    return People(alice, bob, mallory, person("Ada", is_administrator=True, manages_models=True))
 
 
 def person(name: str, *, password: str | None = None, **more: object) -> User:

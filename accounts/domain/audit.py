@@ -20,9 +20,11 @@ VERBS: Final = frozenset(
         "conversation.moved", "conversation.pinned",
         "conversation.renamed", "conversation.restored", "conversation.unarchived",
         "conversation.unpinned", "conversations.imported",
+        "engine.added", "engine.changed", "engine.removed",
         "folder.added", "folder.deleted", "folder.renamed",
         "group.added", "group.deleted", "group.membership_changed", "group.rule_changed",
         "message.asked", "message.edited",
+        "model.changed",
         "person.activated", "person.added", "person.changed", "person.deactivated",
         "person.data_exported", "person.deletion_requested", "person.deletion_withdrawn",
         "person.link_made", "person.password_set",
@@ -30,6 +32,7 @@ VERBS: Final = frozenset(
         "share.made", "share.read", "share.revoked",
         "session.ended", "session.failed", "session.started",
         "starters.changed",
+        "temporary_chat.begun",
     }
 )  # fmt: skip
 

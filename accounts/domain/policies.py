@@ -12,6 +12,11 @@ def may_manage_people(user: User | AnonymousUser) -> bool:
     return isinstance(user, User) and user.is_active and user.is_administrator
 
 
+def may_manage_models(user: User | AnonymousUser) -> bool:
+    """Add engines, and say which models there are and for whom. It opens no conversations."""
+    return isinstance(user, User) and user.is_active and user.manages_models
+
+
 def may_keep_chats(user: User) -> bool:
     """Have conversations that are stored. One group with temporary chats only is enough for no."""
     told: bool | None = getattr(user, "temporary_only", None)  # read with the person of a request

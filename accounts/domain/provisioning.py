@@ -88,7 +88,7 @@ def create_first_administrator(link: SetupLink, *, name: str, email: str, passwo
         _use(link)
         if has_administrator():
             raise LinkInvalid
-        user = _create(name=name, email=email, is_administrator=True)
+        user = _create(name=name, email=email, is_administrator=True, manages_models=True)
         user.set_password(password)
         user.save(update_fields=["password"])
         audit.record("person.added", actor=user, about=user, administrator=True)
@@ -96,8 +96,8 @@ def create_first_administrator(link: SetupLink, *, name: str, email: str, passwo
     return user
 
 
-def _create(*, name: str, email: str, is_administrator: bool) -> User:
-    user = User(name=name.strip(), email=email.strip().lower(), is_administrator=is_administrator)
+def _create(*, name: str, email: str, **roles: bool) -> User:
+    user = User(name=name.strip(), email=email.strip().lower(), **roles)
     user.set_unusable_password()
     try:
         with transaction.atomic():
@@ -108,16 +108,21 @@ def _create(*, name: str, email: str, is_administrator: bool) -> User:
 
 
 def add_person(
-    *, actor: User, name: str, email: str, is_administrator: bool, groups: Iterable[Group]
-) -> tuple[User, str]:
+    *, actor: User, name: str, email: str, is_administrator: bool, manages_models: bool = False,
+    groups: Iterable[Group],
+) -> tuple[User, str]:  # fmt: skip
     """A new person without a password, and the token of the link that sets one.
 
     Raises ``AddressTaken``.
     """
     with transaction.atomic():
-        user = _create(name=name, email=email, is_administrator=is_administrator)
+        roles = {"is_administrator": is_administrator, "manages_models": manages_models}
+        user = _create(name=name, email=email, **roles)
         user.groups.set(groups)
-        audit.record("person.added", actor=actor, about=user, administrator=is_administrator)
+        audit.record(
+            "person.added", actor=actor, about=user,
+            administrator=is_administrator, manages_models=manages_models,
+        )  # fmt: skip
         token = make_link(SetupLink.Purpose.PASSWORD, user=user, actor=actor)
     return user, token
 
@@ -137,20 +142,23 @@ def set_password(link: SetupLink, *, password: str) -> User:
 
 
 def change_person(
-    user: User, *, actor: User, name: str, is_administrator: bool, groups: Iterable[Group]
-) -> None:
+    user: User, *, actor: User, name: str, is_administrator: bool, manages_models: bool = False,
+    groups: Iterable[Group],
+) -> None:  # fmt: skip
     """Name, rights and groups. Raises ``LastAdministrator``."""
     with transaction.atomic():
         if user.is_administrator and not is_administrator:
             _refuse_last_administrator(user)
         user.name, user.is_administrator = name.strip(), is_administrator
-        user.save(update_fields=["name", "is_administrator"])
+        user.manages_models = manages_models
+        user.save(update_fields=["name", "is_administrator", "manages_models"])
         user.groups.set(groups)
         audit.record(
             "person.changed",
             actor=actor,
             about=user,
             administrator=is_administrator,
+            manages_models=manages_models,
             groups=[str(group.pk) for group in groups],
         )
 

@@ -80,6 +80,7 @@ def person(request: PageRequest, person_id: UUID) -> HttpResponse:
     initial = {
         "name": user.name,
         "is_administrator": user.is_administrator,
+        "manages_models": user.manages_models,
         "groups": user.groups.all(),
     }
     form = PersonForm(request.POST or None, initial=initial)

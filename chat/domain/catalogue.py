@@ -4,55 +4,57 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from typing import Any
+from uuid import UUID
 
 from django.db import transaction
 from django.db.models import QuerySet
 from django.utils import timezone
 
-from accounts.models import User
+from accounts.domain import audit
+from accounts.models import Group, User
+from chat.domain import rights
 from chat.models import EngineConnection, LanguageModel
 from engine_adapter.types import ModelCard
 
 _QUANTIZATION = re.compile(r"[-._](i?q\d\w*|f16|bf16|f32|fp16|mxfp4)$", re.IGNORECASE)
 
 
-def bundled() -> EngineConnection:
-    """The engine that comes with the house."""
-    connection, _ = EngineConnection.objects.get_or_create(
-        kind=EngineConnection.Kind.BUNDLED, defaults={"name": "Konak"}
-    )
-    return connection
-
-
-def connections() -> list[EngineConnection]:
-    """Every engine of the house, the bundled one among them."""
-    bundled()
-    return list(EngineConnection.objects.all())
-
-
 def usable_by(user: User) -> QuerySet[LanguageModel]:
     """The models this person may choose for a conversation."""
-    return (
-        LanguageModel.objects.filter(available=True)
-        if user.is_active
-        else (LanguageModel.objects.none())
-    )
+    return rights.offered_to(user)
 
 
 def default_for(user: User) -> LanguageModel | None:
-    """The model a new conversation gets: the one used last, else the first there is."""
-    usable = usable_by(user)
+    """The model a new conversation gets: the one used last, else the first of a group of this
+    person, else the house's, else the first there is."""
+    usable = rights.offered_to(user)
     last = usable.filter(conversations__owner=user).order_by("-conversations__updated_at").first()
-    return last or usable.first()
+    if last:
+        return last
+    of_group = usable.filter(first_of__people=user).first()
+    return of_group or usable.order_by("-is_default", "place", "display_name", "name").first()
+
+
+def by_engine(rows: Iterable[EngineConnection]) -> dict[UUID, list[LanguageModel]]:
+    """Every model of these engines, those that are gone too, by the engine's id."""
+    found: dict[UUID, list[LanguageModel]] = {row.pk: [] for row in rows}
+    for model in LanguageModel.objects.filter(engine__in=found).prefetch_related("groups"):
+        found[model.engine_id].append(model)
+    return found
 
 
 def refresh(connection: EngineConnection, cards: Iterable[ModelCard]) -> None:
     """Write down what the engine serves now; a model it no longer names becomes unavailable.
 
-    Models that only turn texts into vectors are nobody's to talk to.
+    Models that only turn texts into vectors are nobody's to talk to. An engine that was removed
+    while it was asked serves nothing.
     """
     now = timezone.now()
     with transaction.atomic():
+        there = EngineConnection.objects.select_for_update(no_key=True).filter(removed_at=None)
+        if not there.filter(pk=connection.pk).exists():
+            return
         names = []
         for card in cards:
             if card.kind != "text":
@@ -64,6 +66,9 @@ def refresh(connection: EngineConnection, cards: Iterable[ModelCard]) -> None:
                 "quantization": card.quantization or "",
                 "sha256": card.sha256 or "",
                 "continues": card.continues,
+                "vision": card.vision,
+                "tools": card.tools,
+                "reasoning": card.reasoning,
                 "available": True,
                 "seen_at": now,
             }
@@ -76,3 +81,24 @@ def refresh(connection: EngineConnection, cards: Iterable[ModelCard]) -> None:
         LanguageModel.objects.filter(engine=connection, available=True).exclude(
             name__in=names
         ).update(available=False)
+
+
+def change(
+    language_model: LanguageModel, *, actor: User, groups: Iterable[Group],
+    first_of: Iterable[Group], **told: Any,
+) -> None:  # fmt: skip
+    """What administrators say of a model: ``told`` are fields of its row."""
+    with transaction.atomic():
+        changed = [name for name, value in told.items() if getattr(language_model, name) != value]
+        if told.get("is_default"):
+            LanguageModel.objects.filter(is_default=True).update(is_default=False)
+        for name, value in told.items():
+            setattr(language_model, name, value)
+        language_model.save(update_fields=list(told))
+        language_model.groups.set(groups)
+        language_model.first_of.set(first_of)
+        audit.record(
+            "model.changed", actor=actor, about=language_model, changed=changed,
+            standing=language_model.standing, restricted=language_model.restricted,
+            groups=[str(group.pk) for group in groups],
+        )  # fmt: skip

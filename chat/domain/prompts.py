@@ -9,7 +9,7 @@ from typing import Final
 
 from django.conf import settings
 
-from chat.domain import allowance, generations, tree
+from chat.domain import allowance, generations, rights, tree
 from chat.models import Generation, LanguageModel, Message
 from engine_adapter.types import Request, Role, Sampling, Turn
 
@@ -31,25 +31,29 @@ def build(generation: Generation, *, is_new: bool = False) -> Prompt:
     was never claimed before, there is none to look for.
 
     Of a path that is longer than the model can read no more is loaded than it takes for the engine
-    to say so.
+    to say so. Raises ``rights.NotAllowed`` where the model is not, or no longer, for the owner.
     """
     answer = generation.message
-    if answer.language_model is None:
+    model = answer.language_model
+    if model is None:
         raise ValueError("an answer to be written has a model")
+    rights.check(answer.conversation.owner_id, model)
     chunks = generations.chunks_after(generation.pk) if not is_new else []
     of_this_run = "".join(text for _, text in chunks)
     written = answer.text + of_this_run
-    most_bytes = _most_bytes(answer.language_model)
-    turns = _turns(tree.path(answer, most_bytes=most_bytes, with_models=False)[:-1])
+    most_bytes = _most_bytes(model)
+    path = tree.path(answer, most_bytes=most_bytes, with_models=False)[:-1]
+    turns = opening(model) + _turns(path)
     if written:
         turns.append(Turn("assistant", written))
     owner = str(answer.conversation.owner_id)
     request = Request(
-        model=answer.language_model.name,
+        model=model.name,
         turns=tuple(turns),
-        sampling=Sampling(max_tokens=max(1, allowance.left(written, of_this_run=of_this_run))),
+        sampling=sampling(model, max(1, allowance.left(written, of_this_run=of_this_run))),
         continue_final=bool(written),
-        cache_salt=cache_domain(owner, answer.language_model.name),
+        cache_salt=cache_domain(owner, model.name),
+        public_turns=len(opening(model)),
         user=share(owner),
         deadline_s=settings.ANSWER_MAX_SECONDS,
     )
@@ -59,6 +63,16 @@ def build(generation: Generation, *, is_new: bool = False) -> Prompt:
         has_text=bool(written),
         has_thought=bool(answer.reasoning or (chunks and generations.has_thought(generation.pk))),
     )
+
+
+def opening(model: LanguageModel) -> list[Turn]:
+    """What the administrators tell the model before anybody speaks. It is nobody's own."""
+    return [Turn("system", model.instruction)] if model.instruction else []
+
+
+def sampling(model: LanguageModel, max_tokens: int) -> Sampling:
+    """As the administrators set it; what they left open is the engine's."""
+    return Sampling(temperature=model.temperature, top_p=model.top_p, max_tokens=max_tokens)
 
 
 def _turns(messages: list[Message]) -> list[Turn]:

@@ -20,7 +20,7 @@ _BROKEN = (Generation.State.FAILED, Generation.State.INTERRUPTED, Generation.Sta
 
 def remedy(run: Generation | None, model: LanguageModel | None, text: str) -> Remedy:
     """What helps an answer that ended before its end: to go on from its text, or a new try."""
-    if run is None or run.reason == "context_length_exceeded":
+    if run is None or run.reason in {"context_length_exceeded", "not_allowed"}:
         return ""
     if run.state not in _BROKEN and (run.state, run.reason) != (Generation.State.DONE, "length"):
         return ""

@@ -9,7 +9,7 @@ import time
 
 from django.db import Error as DatabaseError
 
-from chat.domain import prompts
+from chat.domain import prompts, rights
 from chat.domain.generations import End
 from chat.engines import Engines
 from chat.models import Generation
@@ -83,14 +83,20 @@ class Asking:
 
     async def _stream(self, writing: Writing) -> End | EngineError:
         """One request to the engine, from what is written so far."""
-        prompt = await self._prompt(writing)
+        try:
+            prompt = await self._prompt(writing)
+        except rights.NotAllowed:
+            return writing.failed("not_allowed")
         writing.seq = max(writing.seq, prompt.seq)
         writing.has_text, writing.has_thought = prompt.has_text, prompt.has_thought
         writing.thinks_since = None
         worn_out = writing.generation.attempt > MOST_ATTEMPTS
         if worn_out or (prompt.has_text and not writing.language_model.continues):
             return writing.failed("interrupted")
-        engine = self._engines.of(writing.language_model.engine)
+        try:
+            engine = self._engines.of(writing.language_model.engine)
+        except EngineError as error:
+            return error
         writing.begun, writing.heard_at = False, time.monotonic()
         try:
             async with contextlib.aclosing(engine.stream(prompt.request)) as stream:

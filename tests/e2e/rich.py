@@ -40,13 +40,29 @@ muvaffakiyetsizleştiricileştiriveremeyebileceklerimizdenmişsinizcesine.
 [^1]: Kaynak: iç rapor.
 """
 
+THOUGHTS = """\
+<details type="reasoning" done="true" duration="12">
+<summary>Thought for 12 seconds</summary>
+> Önce giderleri toplayayım.
+>
+> 1. Eczane: **%12** artmış
+> 2. Laboratuvar düşmüş
+</details>
+"""
+
 
 def exported() -> bytes:
     """As another product would have exported it: two versions of the answer, and one in Arabic."""
     messages = [
         {"id": "q1", "parentId": None, "role": "user", "content": "Giderleri bir tabloda göster."},
         {"id": "a1", "parentId": "q1", "role": "assistant", "content": "Olmaz.", "model": "eski"},
-        {"id": "a2", "parentId": "q1", "role": "assistant", "content": ANSWER, "model": "yeni"},
+        {
+            "id": "a2",
+            "parentId": "q1",
+            "role": "assistant",
+            "content": THOUGHTS + ANSWER,
+            "model": "yeni",
+        },
         {"id": "q2", "parentId": "a2", "role": "user", "content": "اكتب لي جملة قصيرة من فضلك."},
         {
             "id": "a3",

@@ -48,7 +48,8 @@ async def test_a_person_s_pages(visitor: Visitor, scheme: str, viewport: dict[st
     page = alice.page
     talk = await bring_in(page, visitor.house.url)
     faults += await no_fault(alice, "conversation")
-    for name, selector in (("menu", "[popovertarget=menu]"), ("edit", "a[href*='/edit/']")):
+    doors = (".reasoning summary", "[popovertarget=menu]", "a[href*='/edit/']")
+    for name, selector in zip(("thoughts", "menu", "edit"), doors, strict=True):
         await press(page, selector)
         await page.wait_for_timeout(300)
         faults += await no_fault(alice, name)

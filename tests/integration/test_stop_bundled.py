@@ -44,7 +44,7 @@ async def model(host: Host) -> LanguageModel:
     await engine.aclose()
 
     def listed() -> LanguageModel:
-        catalogue.refresh(catalogue.bundled(), cards)
+        catalogue.refresh(connections.bundled(), cards)
         return LanguageModel.objects.get()
 
     return await in_database(listed)()

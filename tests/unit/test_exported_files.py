@@ -83,7 +83,10 @@ def test_a_picture_is_counted_and_its_question_is_kept() -> None:
 
 
 def test_open_webui_s_history_comes_along() -> None:
-    thought = '<details type="reasoning" done="true"><summary>…</summary>\n> hm\n</details>\n'
+    thought = (
+        '<details type="reasoning" done="true" duration="7">\n'
+        "<summary>Thought for 7 seconds</summary>\n> hm &lt;b&gt;\n> so\n</details>\n"
+    )
     data = webui(
         {"id": "q", "parentId": None, "role": "user", "content": "Neden?", "timestamp": 1.7e9},
         {"id": "a", "parentId": "q", "role": "assistant", "content": thought + "Çünkü.",
@@ -97,6 +100,9 @@ def test_open_webui_s_history_comes_along() -> None:
     ]
     [talk] = read(data).talks
     assert [s.model for s in talk.said] == ["", "Llama", "qwen"]
+    assert [(s.reasoning, s.reasoned_ms) for s in talk.said[:2]] == [
+        ("", 0), ("hm <b>\nso", 7_000),
+    ]  # fmt: skip
     assert talk.used_at == datetime.fromtimestamp(1_700_000_100, UTC)
 
 

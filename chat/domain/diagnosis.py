@@ -1,0 +1,43 @@
+"""What is wrong with an engine, in sentences for who can do something about it."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from django.utils.functional import Promise
+from django.utils.translation import gettext_lazy as _
+
+from engine_adapter.errors import Cause, EngineError, Overloaded, Unreachable
+
+_SENTENCES: Final[dict[Cause, str | Promise]] = {
+    "name": _("No name server knows this host. Check the spelling, or enter its IP address."),
+    "closed": _(
+        "The host is there, but nothing listens at this port. Is the engine running, and does it"
+        " listen on more than its own machine?"
+    ),
+    "no_way": _("There is no way through the network to this host. Ask who keeps the network."),
+    "silent": _("It was reached but did not answer in time. It may be loading, or overloaded."),
+    "certificate": _(
+        "Its certificate is not trusted here: it has expired, is for another host, or was made by"
+        " an authority this machine does not know. Enter the authority’s file below."
+    ),
+    "tls": _("One side speaks https and the other http. Check the beginning of the address."),
+    "redirect": _("It sends on to another address. Enter the address where the engine itself is."),
+    "key": _("It wants a key, or another one than this."),
+    "path": _("A server is there, but no engine at this path. Leave out all after the port."),
+    "dialect": _("A server answers, but not as an engine does. Is this the right port?"),
+    "gateway": _("Something stands before the engine and does not reach it."),
+    "model": _("It does not serve this model."),
+    "too_much": _("It says more than any engine has to say. Is this the right address?"),
+}
+
+
+def of(error: EngineError) -> str:
+    """One sentence, or two with what to do next."""
+    if error.cause:
+        return str(_SENTENCES[error.cause])
+    if isinstance(error, Overloaded):
+        return str(_("It is full at the moment. Try again later."))
+    if isinstance(error, Unreachable):
+        return str(_("It cannot be reached."))
+    return str(_("It answers, but says that something is wrong: %(words)s") % {"words": error})

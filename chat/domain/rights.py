@@ -1,0 +1,67 @@
+"""Which models a person may use. Every path to an engine asks here, not only the list on a page."""
+
+from __future__ import annotations
+
+from uuid import UUID
+
+from django.db.models import Q, QuerySet
+
+from accounts.models import User
+from chat.models import LanguageModel
+
+_Standing = LanguageModel.Standing
+
+
+class NotAllowed(Exception):
+    """This person may not use this model, or not any more."""
+
+
+def usable_by(user: User) -> QuerySet[LanguageModel]:
+    """The models that may answer this person now, in the order of the administrators."""
+    if not user.is_active:
+        return LanguageModel.objects.none()
+    there = LanguageModel.objects.filter(available=True).exclude(standing=_Standing.RETIRED)
+    return there.filter(_open_to(user.pk)).select_related("engine")
+
+
+def offered_to(user: User) -> QuerySet[LanguageModel]:
+    """Those of them that a person is given to choose from."""
+    return usable_by(user).filter(standing=_Standing.OFFERED)
+
+
+def may_use(user_id: UUID, language_model: LanguageModel) -> bool:
+    """Whether the model may answer this person. One whose engine is silent at the moment may.
+
+    No query where the model is open to everybody.
+    """
+    if language_model.standing == _Standing.RETIRED:
+        return False
+    if not language_model.restricted:
+        return True
+    open_to = LanguageModel.objects.filter(_open_to(user_id), pk=language_model.pk)
+    return open_to.exists()
+
+
+def check(user_id: UUID, language_model: LanguageModel) -> None:
+    """Raises ``NotAllowed`` where ``may_use`` says no."""
+    if not may_use(user_id, language_model):
+        raise NotAllowed
+
+
+def _open_to(user_id: UUID) -> Q:
+    """A restricted model is for the people of its groups, and without any for nobody."""
+    of_groups = LanguageModel.groups.through.objects.filter(group__people=user_id)
+    return Q(restricted=False) | Q(pk__in=of_groups.values("languagemodel_id"))
+
+
+def successor_of(language_model: LanguageModel, user: User) -> LanguageModel | None:
+    """What to offer instead: the nearest of its successors that this person may use."""
+    usable = {model.pk: model for model in usable_by(user)}
+    seen = {language_model.pk}
+    next_id = language_model.successor_id
+    while next_id and next_id not in seen:
+        if next_id in usable:
+            return usable[next_id]
+        seen.add(next_id)
+        next_id = LanguageModel.objects.values_list("successor_id", flat=True).get(pk=next_id)
+    return None

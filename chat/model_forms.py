@@ -1,0 +1,181 @@
+"""What administrators type about engines and models, checked."""
+
+from __future__ import annotations
+
+from typing import Any, Final, cast
+from urllib.parse import urlsplit
+
+from django import forms
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
+from accounts.models import Group
+from chat.models import EngineConnection, LanguageModel
+
+_Kind = EngineConnection.Kind
+_KINDS: Final = [(kind.value, kind.label) for kind in _Kind if kind != _Kind.BUNDLED]
+
+
+class EngineForm(forms.Form):
+    """Where an engine is and how it is spoken to. The key is never shown again."""
+
+    name = forms.CharField(
+        label=gettext_lazy("Name"),
+        max_length=80,
+        help_text=gettext_lazy("People see it beside its models, as the place where they run."),
+    )
+    url = forms.CharField(
+        label=gettext_lazy("Address"),
+        max_length=500,
+        help_text=gettext_lazy("For example http://gpu1.example.org:8000"),
+        widget=forms.TextInput(attrs={"inputmode": "url", "spellcheck": "false"}),
+    )
+    kind = forms.ChoiceField(
+        label=gettext_lazy("Kind"),
+        choices=[("", gettext_lazy("Find out")), *_KINDS],
+        required=False,
+    )
+    key = forms.CharField(
+        label=gettext_lazy("Key"),
+        max_length=1000,
+        required=False,
+        help_text=gettext_lazy("Only where the engine wants one. It is stored sealed."),
+        widget=forms.PasswordInput(attrs={"autocomplete": "off"}),
+    )
+    ca_file = forms.CharField(
+        label=gettext_lazy("Certificate authority"),
+        max_length=500,
+        required=False,
+        help_text=gettext_lazy(
+            "The path of a PEM file on this machine, where the engine’s certificate comes from an"
+            " authority of your own."
+        ),
+        widget=forms.TextInput(attrs={"spellcheck": "false"}),
+    )
+
+    def __init__(self, *args: Any, row: EngineConnection | None = None, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._row = row
+        if row and row.sealed_key:
+            self.fields["key"].help_text = _("One is stored. Leave this empty to keep it.")
+            self.fields["no_key"] = forms.BooleanField(
+                label=_("Forget the stored key"), required=False
+            )
+
+    def clean_name(self) -> str:
+        """Not the name of another engine."""
+        name: str = self.cleaned_data["name"].strip()
+        taken = EngineConnection.objects.filter(name__iexact=name)
+        if self._row:
+            taken = taken.exclude(pk=self._row.pk)
+        if taken.exists():
+            raise forms.ValidationError(_("Another engine has this name already."))
+        return name
+
+    def clean_url(self) -> str:
+        """http or https, and a host."""
+        url: str = self.cleaned_data["url"].strip().rstrip("/")
+        if "://" not in url:
+            url = f"http://{url}"
+        try:
+            parts = urlsplit(url)
+            in_order = parts.scheme in {"http", "https"} and parts.hostname and parts.port != 0
+        except ValueError:
+            in_order = False
+        if not in_order or parts.username or parts.query or parts.fragment:
+            raise forms.ValidationError(
+                _("Write the address as http://host:port, without a name, a key or a query.")
+            )
+        return url
+
+    @property
+    def key_told(self) -> str | None:
+        """The key to store; ``None`` to leave the one there is."""
+        key: str = self.cleaned_data["key"].strip()
+        if key or self._row is None or self.cleaned_data.get("no_key"):
+            return key
+        return None
+
+
+class ModelForm(forms.Form):
+    """Who may use a model, and how it is run. What the engine tells of it cannot be changed."""
+
+    display_name = forms.CharField(label=gettext_lazy("Name"), max_length=200)
+    standing = forms.ChoiceField(
+        label=gettext_lazy("Standing"), choices=LanguageModel.Standing.choices
+    )
+    successor = forms.ModelChoiceField(
+        label=gettext_lazy("Successor"),
+        help_text=gettext_lazy(
+            "Offered to people whose conversations are with this model once it is gone."
+        ),
+        queryset=LanguageModel.objects.none(),
+        required=False,
+        empty_label=gettext_lazy("None"),
+    )
+    is_default = forms.BooleanField(
+        label=gettext_lazy("New chats of the house begin with it"), required=False
+    )
+    first_of = forms.ModelMultipleChoiceField(
+        label=gettext_lazy("Groups whose new chats begin with it"),
+        queryset=Group.objects.all(),
+        required=False,
+        widget=forms.CheckboxSelectMultiple,
+    )
+    restricted = forms.BooleanField(
+        label=gettext_lazy("Only for certain groups"),
+        help_text=gettext_lazy("Without any group nobody may use it."),
+        required=False,
+    )
+    groups = forms.ModelMultipleChoiceField(
+        label=gettext_lazy("Groups that may use it"),
+        queryset=Group.objects.all(),
+        required=False,
+        widget=forms.CheckboxSelectMultiple,
+    )
+    data_class = forms.ChoiceField(
+        label=gettext_lazy("For data up to"),
+        choices=[("", gettext_lazy("Nothing said")), *LanguageModel.DataClass.choices],
+        required=False,
+    )
+    place = forms.IntegerField(
+        label=gettext_lazy("Place in the list"),
+        help_text=gettext_lazy("The smallest number stands first."),
+        min_value=0,
+        max_value=30_000,
+    )
+    instruction = forms.CharField(
+        label=gettext_lazy("Instruction"),
+        help_text=gettext_lazy("Told to the model before every conversation."),
+        max_length=20_000,
+        required=False,
+        widget=forms.Textarea(attrs={"rows": 4}),
+    )
+    temperature = forms.FloatField(
+        label=gettext_lazy("Temperature"),
+        help_text=gettext_lazy("0 to 2. Empty: as the engine has it."),
+        min_value=0,
+        max_value=2,
+        required=False,
+    )
+    top_p = forms.FloatField(
+        label=gettext_lazy("Top-p"),
+        help_text=gettext_lazy("0 to 1. Empty: as the engine has it."),
+        min_value=0,
+        max_value=1,
+        required=False,
+    )
+
+    def __init__(self, data: Any, *, row: LanguageModel) -> None:
+        now = {name: getattr(row, name) for name in self.base_fields}
+        many = {name: now[name].all() for name in ("groups", "first_of")}
+        super().__init__(data, initial={**now, **many})
+        choice = cast("forms.ModelChoiceField[LanguageModel]", self.fields["successor"])
+        choice.queryset = LanguageModel.objects.exclude(pk=row.pk).order_by("display_name")
+
+    def clean_display_name(self) -> str:
+        """On one line, and something that can be seen."""
+        name = " ".join(self.cleaned_data["display_name"].split())
+        if not name:
+            raise forms.ValidationError(_("People have to call it something."))
+        return name
