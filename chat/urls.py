@@ -6,9 +6,11 @@ from chat.views import (
     answers,
     branches,
     conversations,
+    engines,
     export,
     history,
     imports,
+    language_models,
     messages,
     pages,
     ratings,
@@ -16,13 +18,21 @@ from chat.views import (
     sharing,
     starters,
     switches,
+    temporary,
 )
 
 app_name = "chat"
 
 urlpatterns = [
     path("", pages.new, name="new"),
+    path("temporary/", temporary.temporary, name="temporary"),
     path("starters/", starters.change, name="starters"),
+    path("models/", language_models.models, name="models"),
+    path("models/now/", language_models.now, name="models_now"),
+    path("models/<uuid:model_id>/", language_models.change, name="model"),
+    path("engines/add/", engines.add, name="add_engine"),
+    path("engines/<uuid:engine_id>/", engines.change, name="engine"),
+    path("engines/<uuid:engine_id>/remove/", engines.remove, name="remove_engine"),
     path("search/", search.search, name="search"),
     path("switch/", switches.switch, name="switch"),
     path("conversations/", messages.start, name="start"),

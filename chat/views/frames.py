@@ -22,6 +22,7 @@ def frame(request: PageRequest, conversation: Conversation | None = None) -> dic
         "removed": request.session.pop("removed", None),
         "keeps_chats": policies.may_keep_chats(request.user),
         "manages_people": policies.may_manage_people(request.user),
+        "manages_models": policies.may_manage_models(request.user),
         "message_id": uuid4(),
         "limit": settings.MESSAGE_MAX_CHARS,
         "text": request.session.pop("draft", {}).get("text", ""),

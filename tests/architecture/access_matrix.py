@@ -95,6 +95,18 @@ ROWS: tuple[Row, ...] = (
     # What an empty page offers
     administrator_only("chat:starters", "GET", SHOWN),
     administrator_only("chat:starters", "POST", done("/starters/", "starters.changed")),
+    administrator_only("chat:models", "GET", SHOWN),
+    administrator_only("chat:models", "POST", NOT_SO),
+    administrator_only("chat:models_now", "GET", SHOWN),
+    administrator_only("chat:models_now", "POST", NOT_SO),
+    administrator_only("chat:model", "GET", SHOWN),
+    administrator_only("chat:model", "POST", done("/models/", "model.changed")),
+    administrator_only("chat:add_engine", "GET", SHOWN),
+    administrator_only("chat:add_engine", "POST", done("/models/", "engine.added")),
+    administrator_only("chat:engine", "GET", SHOWN),
+    administrator_only("chat:engine", "POST", done("/models/", "engine.changed")),
+    administrator_only("chat:remove_engine", "GET", NOT_SO),
+    administrator_only("chat:remove_engine", "POST", done("/models/", "engine.removed")),
     # Switches of the page: this browser's own
     signed_in("chat:switch", "GET", NOT_SO),
     signed_in("chat:switch", "POST", Cell(204)),
@@ -163,6 +175,8 @@ ROWS: tuple[Row, ...] = (
     # Chat: the administrator is a stranger to other people's conversations
     signed_in("chat:new", "GET", SHOWN),
     signed_in("chat:new", "POST", NOT_SO),
+    signed_in("chat:temporary", "GET", SHOWN),
+    signed_in("chat:temporary", "POST", NOT_SO),
     signed_in("chat:search", "GET", SHOWN),
     signed_in("chat:search", "POST", NOT_SO),
     signed_in("chat:start", "GET", NOT_SO),
@@ -180,7 +194,7 @@ ROWS: tuple[Row, ...] = (
     owner_only("chat:answer", "GET", done(TALK)),
     owner_only("chat:answer", "POST", NOT_SO, others=NOT_SO),
     owner_only("chat:stop", "GET", NOT_SO, others=NOT_SO),
-    owner_only("chat:reasoning", "GET", done(TALK)),
+    owner_only("chat:reasoning", "GET", SHOWN),
     owner_only("chat:reasoning", "POST", NOT_SO, others=NOT_SO),
     owner_only("chat:stop", "POST", done(TALK, "answer.stopped")),
     owner_only("chat:retry", "GET", NOT_SO, others=NOT_SO),
@@ -199,6 +213,8 @@ ROWS: tuple[Row, ...] = (
 
 # What no URL does: the house does it by itself, when its time has come.
 BY_ITSELF = {"branch.erased", "conversation.erased"}
+# What no URL does either: a socket does it.
+BY_SOCKET = {"temporary_chat.begun"}
 # What else the one URL of acts can do, beside what its row above does.
 ACTS = {
     "unpin": "conversation.unpinned",
@@ -211,6 +227,7 @@ ACTS = {
 # Sockets: whether the door opens
 SOCKETS: dict[str | None, dict[str, bool]] = {
     "socket": dict(zip(PEOPLE, (True, True, True, True, False, False), strict=True)),
+    "temporary_socket": dict(zip(PEOPLE, (True, True, True, True, False, False), strict=True)),
     "socket_of": dict(zip(PEOPLE, (True, False, False, False, False, False), strict=True)),
     None: dict.fromkeys(PEOPLE, False),
 }

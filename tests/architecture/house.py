@@ -15,11 +15,15 @@ from django.utils import timezone
 from accounts.domain import provisioning
 from accounts.models import Group, SetupLink, User
 from chat.domain import branches, messages, rewriting, sharing, shelves
-from chat.models import Folder, Generation, Share
+from chat.models import EngineConnection, Folder, Generation, Share
 from tests import factories
 from tests.people import PASSWORD, browser, move_in, person
 
 EXPORTED = """[{"id": "1", "chat": {"messages": [{"role": "user", "content": "Hello"}]}}]"""
+# Nobody is there; it is to be kept all the same.
+ENGINE = {
+    "name": "GPU", "url": "http://127.0.0.1:9", "kind": "vllm", "act": "save", "anyway": "yes",
+}  # fmt: skip
 ANOTHER_PASSWORD = "nine slow otters"
 # What a verb needs to find: an answer in this state. Everywhere else alice's answer is done.
 STATES = {"chat:stop": None, "chat:retry": Generation.State.FAILED}
@@ -41,6 +45,7 @@ class House:
     group: Group
     share: Share
     folder: Folder
+    engine: EngineConnection
     token: str
     branch_id: UUID
 
@@ -64,6 +69,8 @@ class House:
             "token": self.token,
             "share_id": self.share.pk,
             "folder_id": self.folder.pk,
+            "model_id": self.asked.answer.language_model_id,
+            "engine_id": self.engine.pk,
         }
         wanted = ARGUMENTS.get(name)
         more = [self.branch_id] if name == "chat:restore" else []
@@ -89,6 +96,9 @@ class House:
             "accounts:person": {"name": "Alice B.", "groups": [str(self.group.pk)]},
             "accounts:groups": {"name": "Pharmacy"},
             "accounts:group": {"people": [str(self.people["member"].pk)]},
+            "chat:add_engine": {**ENGINE, "name": "Another"},
+            "chat:engine": ENGINE,
+            "chat:model": {"display_name": "Quick one", "standing": "offered", "place": "1"},
             "chat:start": question,
             "chat:ask": question,
             "chat:edit": question,
@@ -107,6 +117,8 @@ class House:
 
 
 ARGUMENTS = {
+    "chat:model": "model_id",
+    **dict.fromkeys(("chat:engine", "chat:remove_engine"), "engine_id"),
     "accounts:welcome": "token",
     **dict.fromkeys(
         ("accounts:person", "accounts:make_link", "accounts:deactivate", "accounts:activate"),
@@ -131,6 +143,7 @@ ARGUMENTS = {
         (
             *(
                 "chat:answer",
+                "chat:reasoning",
                 "chat:stop",
                 "chat:retry",
                 "chat:regenerate",
@@ -180,4 +193,5 @@ def build(name: str = "") -> House:
     group = Group.objects.get()
     share = sharing.share(asked.answer, people=[], groups=[group], actor=them.alice)
     folder = shelves.add_folder(them.alice, "Taxes")
-    return House(people, asked, group, share, folder, token, branch_id)
+    engine = EngineConnection.objects.create(name="GPU", kind="vllm", url=ENGINE["url"])
+    return House(people, asked, group, share, folder, engine, token, branch_id)
