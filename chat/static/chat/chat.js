@@ -5,6 +5,8 @@ const POLL_MS = 1500;
 const SILENCE_MS = 4000;
 const GREETING_MS = 700;
 const DEAD_MS = 40_000; // a socket that lives says something every 24 s, be it only a blank
+// Left alone: nodes that are equal already, what is being typed, and what was unfolded.
+const KEEP = { ignoreActiveValue: true, callbacks: { beforeAttributeUpdated: (name) => name !== "open" } };
 
 const scroller = document.querySelector("#scroller");
 const messages = document.querySelector("#messages");
@@ -34,8 +36,7 @@ htmx.defineExtension("keep", {
     const fresh = style === "keep" ? [target] : [...fragment.children];
     const focused = document.activeElement.id;
     const fromEnd = style === "above" && scroller.scrollHeight - scroller.scrollTop;
-    // Every node that is equal already is left alone, and so is what is being typed.
-    if (style === "keep") Idiomorph.morph(target, fragment.firstElementChild, { ignoreActiveValue: true });
+    if (style === "keep") Idiomorph.morph(target, fragment.firstElementChild, KEEP);
     else elts.push(...fresh);
     // Another branch takes the place of the message and of everything after it.
     if (style === "tail") while (target.nextSibling) target.nextSibling.remove();
@@ -153,8 +154,7 @@ on("wsClose", (event) => {
 });
 on("beforeSend", (event) => askedAt.set(event.detail.xhr, Date.now()));
 on("beforeSwap", (event) => {
-  const { target, xhr, requestConfig } = event.detail;
-  const { elt } = requestConfig;
+  const { target, xhr, requestConfig: { elt } } = event.detail;
   // While the request was under way the socket has told the end of this answer.
   const ended = !target.hasAttribute("aria-busy") && heardAt.get(target.id) > askedAt.get(xhr);
   // Or the composer brought what comes after the last message, or this became another branch.
