@@ -4,6 +4,7 @@ from channels.generic.websocket import AsyncWebsocketConsumer
 from django.urls import path, re_path
 
 from chat.consumers import PageConsumer
+from chat.temporary.consumer import TemporaryConsumer
 
 
 class NoSuchSocket(AsyncWebsocketConsumer):
@@ -16,6 +17,7 @@ class NoSuchSocket(AsyncWebsocketConsumer):
 
 websocket_urlpatterns = [
     path("ws/", PageConsumer.as_asgi(), name="socket"),
+    path("ws/temporary/", TemporaryConsumer.as_asgi(), name="temporary_socket"),
     path("ws/conversations/<uuid:conversation_id>/", PageConsumer.as_asgi(), name="socket_of"),
     re_path("", NoSuchSocket.as_asgi()),
 ]

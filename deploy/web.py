@@ -16,6 +16,8 @@ from deploy.family import Beat, Family
 STUCK_MS = 30_000
 SWITCH_S = 0.001  # the loop, which everybody reads by, waits that long for a page's thread
 TICKS_A_BEAT = 10  # uvicorn's, ten a second
+# The longest question of a temporary chat, each of its characters written as JSON's longest escape.
+LARGEST_FRAME = settings.MESSAGE_MAX_CHARS * 6 + 8_192
 SEND_BUFFER = 128 * 1024  # of a socket, in the kernel: some 300 frames
 
 
@@ -45,7 +47,7 @@ def main() -> None:
         host=options.host,
         port=options.port,
         ws="websockets-sansio",
-        ws_max_size=65_536,
+        ws_max_size=LARGEST_FRAME,
         # Compressing each frame of each page costs more than all else that is done for it.
         ws_per_message_deflate=False,
         timeout_graceful_shutdown=3,

@@ -33,8 +33,8 @@ def fork(answer: Message, *, conversation_id: UUID, actor: User) -> Conversation
     """Copy the path up to ``answer``, under new ids, with the model of the conversation.
 
     ``conversation_id`` is made by the page, so that the same post twice is one conversation.
-    Raises ``Http404`` when the id is somebody else's, and ``keeping.TemporaryOnly``. The runs of the
-    answers are not copied: they happened once.
+    Raises ``Http404`` when the id is somebody else's, and ``keeping.TemporaryOnly``. The runs of
+    the answers are not copied: they happened once.
     """
     keeping.check(actor)
     try:

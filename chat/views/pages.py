@@ -7,11 +7,12 @@ from uuid import UUID
 
 from django.conf import settings
 from django.http import Http404, HttpResponse
-from django.shortcuts import render
+from django.shortcuts import redirect, render
 from django.utils import translation
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
+from accounts.domain import policies
 from accounts.requests import PageRequest
 from chat.domain import access, branches, catalogue, paths, starters, window
 from chat.domain.paths import Page
@@ -59,7 +60,9 @@ def new_context(request: PageRequest) -> dict[str, Any]:
 @require_safe
 @never_cache
 def new(request: PageRequest) -> HttpResponse:
-    """An empty page with the cursor in the composer."""
+    """An empty page with the cursor in the composer; a temporary chat where nothing is kept."""
+    if not policies.may_keep_chats(request.user):
+        return redirect("chat:temporary")
     return render(request, "chat/page.html", new_context(request))
 
 

@@ -20,7 +20,16 @@ from accounts.domain import audit
 from accounts.models import AuditEntry
 from chat.models import Conversation
 from tests.architecture import house
-from tests.architecture.access_matrix import ACTS, BY_ITSELF, DOOR, NOT_THERE, PEOPLE, ROWS, Cell
+from tests.architecture.access_matrix import (
+    ACTS,
+    BY_ITSELF,
+    BY_SOCKET,
+    DOOR,
+    NOT_THERE,
+    PEOPLE,
+    ROWS,
+    Cell,
+)
 
 pytestmark = pytest.mark.django_db
 
@@ -143,7 +152,7 @@ def test_no_url_knows_another_method(method: str) -> None:
 
 def test_every_verb_of_the_ledger_is_written_by_some_url() -> None:
     written = {verb for _, _, *cells in ROWS for cell in cells for verb in cell.verbs}
-    written |= set(ACTS.values())
+    written |= set(ACTS.values()) | BY_SOCKET
     assert written | BY_ITSELF == audit.VERBS and not written & BY_ITSELF
 
 

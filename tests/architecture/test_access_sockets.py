@@ -35,7 +35,11 @@ def test_every_socket_has_its_row_and_every_row_its_socket() -> None:
 
 def address(name: str | None, conversation: UUID) -> str:
     """Where the socket ``name`` is."""
-    known = {"socket": "/ws/", "socket_of": f"/ws/conversations/{conversation}/"}
+    known = {
+        "socket": "/ws/",
+        "temporary_socket": "/ws/temporary/",
+        "socket_of": f"/ws/conversations/{conversation}/",
+    }
     return known.get(name or "", "/elsewhere/")
 
 
