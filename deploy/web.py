@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import socket
 import sys
 
@@ -12,12 +13,12 @@ from django.conf import settings
 from deploy import memory
 from deploy.family import Beat, Family
 
+os.environ.setdefault("DJANGO_SETTINGS_MODULE", "deploy.settings")
+
 # A page that takes nothing any more is dropped by the kernel; its buffers go with it.
 STUCK_MS = 30_000
 SWITCH_S = 0.001  # the loop, which everybody reads by, waits that long for a page's thread
 TICKS_A_BEAT = 10  # uvicorn's, ten a second
-# The longest question of a temporary chat, each of its characters written as JSON's longest escape.
-LARGEST_FRAME = settings.MESSAGE_MAX_CHARS * 6 + 8_192
 SEND_BUFFER = 128 * 1024  # of a socket, in the kernel: some 300 frames
 
 
@@ -47,7 +48,8 @@ def main() -> None:
         host=options.host,
         port=options.port,
         ws="websockets-sansio",
-        ws_max_size=LARGEST_FRAME,
+        # The longest question of a temporary chat, each character as JSON's longest escape.
+        ws_max_size=settings.MESSAGE_MAX_CHARS * 6 + 8_192,
         # Compressing each frame of each page costs more than all else that is done for it.
         ws_per_message_deflate=False,
         timeout_graceful_shutdown=3,
