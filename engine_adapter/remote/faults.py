@@ -43,7 +43,7 @@ _PROMPT_TOKENS = tuple(
         r"(\d{1,9}) (?:tokens )?(?:in|from) the (?:input |prompt )?(?:messages|prompt|input)",
         r"(?:request|input|prompt)[^\d.]{0,20}\((?:length )?(\d{1,9})",
         r"requested (?:a total of )?(\d{1,9}) tokens",
-        r"keep the first (\d{1,9}) tokens",
+        r"(?:resulted in|keep the first) (\d{1,9}) tokens",
     )
 )
 _ONE_WORD = re.compile(r"[A-Za-z][A-Za-z_]{1,63}")

@@ -20,6 +20,8 @@ NAMES = Names(
     kv_use="sglang:token_usage",
     preempted="sglang:num_retracted_reqs",
     written="sglang:generation_tokens_total",
+    hits="sglang:cached_tokens_total",
+    asked="sglang:prompt_tokens_total",
     hit_rate="sglang:cache_hit_rate",
 )
 

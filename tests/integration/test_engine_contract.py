@@ -1,7 +1,8 @@
 """One contract, every engine: what a stream promises whoever writes it.
 
 The same cases run over the scripted engine in this process, over the bundled engine with a real
-model in its host, and over the scripted engine in that host.
+model in its host, over the scripted engine in that host, and over the adapter of every remote kind
+with an imitation of that engine behind it.
 """
 
 from __future__ import annotations
@@ -9,14 +10,14 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import AsyncIterator, Iterator
-from contextlib import aclosing, contextmanager
+from contextlib import aclosing
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from engine_adapter.errors import Broken, ContextTooLong, Refused, Unreachable
-from engine_adapter.remote.openai import OpenAIEngine
+from engine_adapter.remote.kinds import ADAPTERS
 from engine_adapter.scripted import ScriptedEngine
 from engine_adapter.types import (
     Event,
@@ -30,23 +31,21 @@ from engine_adapter.types import (
     Turn,
     Usage,
 )
-from tests.integration.engine_hosts import Host, all_gone, running_host
+from tests.conformance.imitations import COUNTS_NO_PROMPT, TELLS_NO_LENGTH
+from tests.integration.engine_hosts import Host, all_gone
+from tests.integration.engine_subjects import (
+    CONTEXT,
+    SCRIPT,
+    SLOTS,
+    AnyEngine,
+    Subject,
+    host_of,
+    imitated,
+)
 
-AnyEngine = ScriptedEngine | OpenAIEngine
-
-SLOTS, CONTEXT = 2, 512
-SCRIPT = {
-    "model": "scripted",
-    "context_length": CONTEXT,
-    "slots": SLOTS,
-    "rules": [
-        {"when": "count", "pieces": ["1,", *(f" {n}," for n in range(2, 600))], "pace": 100},
-        {"when": "sea", "pieces": ["🌊", "🌊", " ış", "ık ", "🏳️‍🌈"]},
-    ],
-    "default": {"pieces": ["Hello", " there", "."]},
-}
-KINDS = ["scripted", "bundled-host", "scripted-host"]
-HOSTS = KINDS[1:]
+HOSTS = ["bundled-host", "scripted-host"]
+KINDS = ["scripted", *HOSTS, *ADAPTERS]
+START = {True: " 4, 5", False: "1, 2"}  # of a count, which goes on from three or begins
 
 
 @pytest.fixture(scope="module")
@@ -54,21 +53,6 @@ def script(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("script") / "script.json"
     path.write_text(json.dumps(SCRIPT))
     return path
-
-
-@contextmanager
-def host_of(
-    kind: str, request: pytest.FixtureRequest, factory: pytest.TempPathFactory
-) -> Iterator[Host]:
-    if kind == "scripted-host":
-        arguments: list[str | Path] = ["--scripted", request.getfixturevalue("script")]
-    else:
-        models = factory.mktemp("models")
-        model: Path = request.getfixturevalue("starter_model")
-        (models / model.name).hardlink_to(model.resolve())
-        arguments = ["--models", models, "--slots", str(SLOTS), "--context", str(CONTEXT)]
-    with running_host(factory.mktemp("host"), *arguments) as host:
-        yield host
 
 
 @pytest.fixture(scope="module")
@@ -88,15 +72,25 @@ def scripted_host(
 
 
 @pytest.fixture(params=KINDS)
-async def engine(request: pytest.FixtureRequest) -> AsyncIterator[AnyEngine]:
+async def subject(request: pytest.FixtureRequest) -> AsyncIterator[Subject]:
+    kind = request.param
+    if kind in ADAPTERS:
+        async with imitated(kind, request.getfixturevalue("script")) as subject:
+            yield subject
+        return
     engine: AnyEngine
-    if request.param == "scripted":
+    if kind == "scripted":
         engine = ScriptedEngine.from_file(request.getfixturevalue("script"))
     else:
-        host: Host = request.getfixturevalue(request.param.replace("-", "_"))
+        host: Host = request.getfixturevalue(kind.replace("-", "_"))
         engine = await host.engine()
-    yield engine
+    yield Subject(kind, engine)
     await engine.aclose()
+
+
+@pytest.fixture
+def engine(subject: Subject) -> AnyEngine:
+    return subject.engine
 
 
 @pytest.fixture(params=HOSTS)
@@ -123,9 +117,15 @@ async def ask(engine: AnyEngine, question: str, *, prefix: str = "", **sampling:
 
 
 async def counting(engine: AnyEngine, **sampling: Any) -> Request:
-    """A request whose answer is known, long and hard to get wrong: it counts on from four."""
+    """A request whose answer is known, long and hard to get wrong: it counts on from four, or from
+    one where the engine cannot go on."""
     question = "Please count from 1 to 1000 in digits, with commas between the numbers."
-    return await ask(engine, question, prefix="1, 2, 3,", **sampling)
+    return await ask(engine, question, prefix=await begun(engine, "1, 2, 3,"), **sampling)
+
+
+async def begun(engine: AnyEngine, prefix: str) -> str:
+    """``prefix`` where the engine can go on with it, else nothing."""
+    return prefix if (await engine.models())[0].continues else ""
 
 
 async def answer(engine: AnyEngine, request: Request) -> tuple[str, list[Event]]:
@@ -151,11 +151,13 @@ async def text_of(events: AsyncIterator[Event]) -> str:
     pytest.fail("The stream ended without a word.")
 
 
-async def test_it_is_well_and_lists_what_it_serves(engine: AnyEngine) -> None:
-    await engine.health()
-    (card,) = await engine.models()
-    assert card.context_length == CONTEXT
-    assert card.continues
+async def test_it_is_well_and_lists_what_it_serves(subject: Subject) -> None:
+    await subject.engine.health()
+    (card,) = await subject.engine.models()
+    assert card.context_length == (None if subject.kind in TELLS_NO_LENGTH else CONTEXT)
+    assert card.kind == "text"
+    unable = {"ollama", "lmstudio", "trtllm", "openai"}
+    assert card.continues is (subject.kind not in unable)
 
 
 async def test_an_answer_is_pieces_and_one_end(engine: AnyEngine) -> None:
@@ -185,9 +187,16 @@ async def test_a_longer_prompt_costs_more(engine: AnyEngine) -> None:
     assert costs[1] - costs[0] == pytest.approx(20, abs=2)
 
 
-async def test_it_goes_on_where_an_answer_stopped(engine: AnyEngine) -> None:
+async def test_it_goes_on_where_an_answer_stopped_or_says_that_it_cannot(
+    engine: AnyEngine,
+) -> None:
     text, _ = await answer(engine, await counting(engine, max_tokens=12))
-    assert text.startswith(" 4, 5")
+    continues = (await engine.models())[0].continues
+    assert text.startswith(START[continues])
+    if not continues:
+        _, (end,) = await answer(engine, await ask(engine, "Please count.", prefix="1, 2, 3,"))
+        assert isinstance(end, Failed)
+        assert type(end.error) is Refused
 
 
 async def test_stop_strings_end_it_and_are_not_told(engine: AnyEngine) -> None:
@@ -212,7 +221,8 @@ async def test_the_start_of_a_stop_string_that_does_not_come_is_told(engine: Any
 
 
 async def test_characters_are_whole_however_tokens_cut_them(engine: AnyEngine) -> None:
-    request = await ask(engine, "Draw the sea with emoji.", prefix="🌊🌊", max_tokens=24)
+    prefix = await begun(engine, "🌊🌊")
+    request = await ask(engine, "Draw the sea with emoji.", prefix=prefix, max_tokens=24)
     text, events = await answer(engine, request)
     assert any(ord(character) > 0xFFFF for character in text), text
     assert "\ufffd" not in text
@@ -220,19 +230,24 @@ async def test_characters_are_whole_however_tokens_cut_them(engine: AnyEngine) -
         assert not isinstance(event, Text) or event.text.encode("utf-8")
 
 
-async def test_a_prompt_that_does_not_fit_is_told_with_both_numbers(engine: AnyEngine) -> None:
-    text, (end,) = await answer(engine, await ask(engine, "word " * (CONTEXT + 50)))
+async def test_a_prompt_that_does_not_fit_is_told_with_both_numbers(subject: Subject) -> None:
+    request = await ask(subject.engine, "word " * (CONTEXT + 50))
+    text, (end,) = await answer(subject.engine, request)
     assert text == ""
     assert isinstance(end, Failed)
     assert isinstance(end.error, ContextTooLong)
+    if subject.kind in COUNTS_NO_PROMPT:
+        return
     assert end.error.context_length == CONTEXT
     assert end.error.prompt_tokens is not None
-    assert CONTEXT + 50 <= end.error.prompt_tokens < CONTEXT + 150
+    least = 1 if subject.kind in {"vllm", "llmd"} else 50  # it counts no further than it must
+    assert CONTEXT + least <= end.error.prompt_tokens < CONTEXT + 150
 
 
 async def test_an_answer_that_fills_the_window_ends_with_length(engine: AnyEngine) -> None:
     filler = "word " * (CONTEXT - 100) + "\nPlease count from 1 to 1000 in digits."
-    text, events = await answer(engine, await ask(engine, filler, prefix="1, 2, 3,"))
+    prefix = await begun(engine, "1, 2, 3,")
+    text, events = await answer(engine, await ask(engine, filler, prefix=prefix))
     assert text
     assert isinstance(events[-1], Finished)
     assert events[-1].reason == "length"
@@ -249,8 +264,14 @@ async def test_a_model_that_is_not_there_is_refused(engine: AnyEngine) -> None:
 async def test_more_than_there_are_slots_are_all_answered(engine: AnyEngine) -> None:
     request = await counting(engine, max_tokens=12)
     answers = await asyncio.gather(*(answer(engine, request) for _ in range(3 * SLOTS)))
-    assert all(text.startswith(" 4, 5") for text, _ in answers)
+    start = START[bool(request.continue_final)]
+    assert all(text.startswith(start) for text, _ in answers)
     assert all(isinstance(events[-1], Finished) for _, events in answers)
+
+
+async def _is_in_line(behind: ScriptedEngine) -> None:
+    while not behind.waiting:  # noqa: ASYNC110 -- the engine has no event for one that waits
+        await asyncio.sleep(0.01)
 
 
 async def _waiting_in_line(engine: AnyEngine, request: Request, told: asyncio.Event) -> str:
@@ -265,16 +286,20 @@ async def _waiting_in_line(engine: AnyEngine, request: Request, told: asyncio.Ev
 
 
 @pytest.mark.parametrize("how", ["closed", "cancelled"])
-async def test_a_cancel_frees_the_slot(engine: AnyEngine, how: str) -> None:
+async def test_a_cancel_frees_the_slot(subject: Subject, how: str) -> None:
+    engine = subject.engine
     long = await counting(engine)
     async with aclosing(engine.stream(long)) as survivor:
         await text_of(survivor)
         doomed = engine.stream(long)
         await text_of(doomed)
-        # All slots are taken now: the next one is told that it waits.
+        # All slots are taken now: the next one waits, and is told so where the engine tells it.
         told = asyncio.Event()
         waiting = asyncio.create_task(_waiting_in_line(engine, long, told))
-        await told.wait()
+        if subject.behind is None:
+            await told.wait()
+        else:
+            await _is_in_line(subject.behind)
         if how == "closed":
             await doomed.aclose()
         else:
