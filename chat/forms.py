@@ -14,7 +14,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
 from accounts.models import Group, User
-from chat.domain import catalogue, starters, titles
+from chat.domain import catalogue, rights, starters, titles
 from chat.models import LanguageModel
 
 _OUT_OF_DATE = gettext_lazy("This page is out of date. Reload it; your text is kept.")
@@ -95,7 +95,7 @@ class LanguageModelForm(OnceForm):
         super().__init__(*args, **kwargs)
         self._user = user
         choice = cast("forms.ModelChoiceField[LanguageModel]", self.fields["language_model"])
-        choice.queryset = catalogue.usable_by(user)
+        choice.queryset = rights.offered_to(user)
 
 
 class NewConversationForm(LanguageModelForm, MessageForm):

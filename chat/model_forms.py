@@ -74,9 +74,8 @@ class EngineForm(forms.Form):
 
     def clean_url(self) -> str:
         """http or https, and a host."""
-        url: str = self.cleaned_data["url"].strip().rstrip("/")
-        if "://" not in url:
-            url = f"http://{url}"
+        url: str = self.cleaned_data["url"].strip()
+        url = (url if "://" in url else f"http://{url}").rstrip("/")
         try:
             parts = urlsplit(url)
             in_order = parts.scheme in {"http", "https"} and parts.hostname and parts.port != 0

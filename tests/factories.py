@@ -78,10 +78,11 @@ def answered(
     *,
     state: str = Generation.State.DONE,
     conversation: Conversation | None = None,
+    model: LanguageModel | None = None,
     **how: object,
 ) -> messages.Asked:
     """A question with an answer whose run has ended in ``state``."""
-    result = asked(user, question, conversation=conversation)
+    result = asked(user, question, conversation=conversation, model=model)
     generation = claimed()
     assert generation.message_id == result.answer.pk
     if answer:

@@ -8,7 +8,6 @@ from typing import Any
 from uuid import UUID
 
 from django.db import transaction
-from django.db.models import QuerySet
 from django.utils import timezone
 
 from accounts.domain import audit
@@ -18,11 +17,6 @@ from chat.models import EngineConnection, LanguageModel
 from engine_adapter.types import ModelCard
 
 _QUANTIZATION = re.compile(r"[-._](i?q\d\w*|f16|bf16|f32|fp16|mxfp4)$", re.IGNORECASE)
-
-
-def usable_by(user: User) -> QuerySet[LanguageModel]:
-    """The models this person may choose for a conversation."""
-    return rights.offered_to(user)
 
 
 def default_for(user: User) -> LanguageModel | None:

@@ -11,7 +11,7 @@ from django.utils import timezone
 
 from accounts.domain import audit
 from accounts.models import User
-from chat.domain import allowance, catalogue, conversations, generations, keeping
+from chat.domain import allowance, conversations, generations, keeping, rights
 from chat.models import Generation, LanguageModel, Message
 
 Remedy = Literal["", "continue", "retry"]
@@ -102,7 +102,7 @@ def _already_written(answer: Message, sibling_id: UUID | None) -> Message | None
 def _usual(answer: Message, actor: User) -> LanguageModel:
     """The model that wrote the answer; where it is gone, the one of the conversation."""
     wrote = answer.language_model
-    if wrote and catalogue.usable_by(actor).filter(pk=wrote.pk).exists():
+    if wrote and rights.usable_by(actor).filter(pk=wrote.pk).exists():
         return wrote
     return answer.conversation.language_model
 

@@ -42,6 +42,11 @@ def may_use(user_id: UUID, language_model: LanguageModel) -> bool:
     return open_to.exists()
 
 
+def is_there(language_model: LanguageModel, user: User) -> bool:
+    """Whether a conversation of this person with it can go on."""
+    return language_model.available and may_use(user.pk, language_model)
+
+
 def check(user_id: UUID, language_model: LanguageModel) -> None:
     """Raises ``NotAllowed`` where ``may_use`` says no."""
     if not may_use(user_id, language_model):

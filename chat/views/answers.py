@@ -10,7 +10,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from accounts.requests import PageRequest
-from chat.domain import access, answers, catalogue, generations, rewriting
+from chat.domain import access, answers, generations, rewriting, rights
 from chat.forms import LanguageModelForm, OnceForm
 from chat.models import Message
 from chat.views import replies
@@ -70,7 +70,7 @@ def regenerate(request: PageRequest, message_id: UUID) -> HttpResponse:
         request,
         found,
         "chat/_regenerate.html",
-        language_models=catalogue.usable_by(request.user),
+        language_models=rights.offered_to(request.user),
         problem=form.problem,
         status=422 if form.is_bound else 200,
     )

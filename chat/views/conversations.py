@@ -11,7 +11,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST
 
 from accounts.requests import PageRequest
-from chat.domain import access, catalogue, conversations, removal
+from chat.domain import access, conversations, removal, rights
 from chat.forms import TitleForm
 from chat.views import frames, replies
 
@@ -39,7 +39,7 @@ def choose_model(request: PageRequest, conversation_id: UUID) -> HttpResponse:
     """Who answers from now on. What is typed meanwhile is the draft, which the page keeps."""
     found = access.conversation_for(request.user, conversation_id)
     named = request.POST.get("language_model")
-    for model in catalogue.usable_by(request.user):
+    for model in rights.offered_to(request.user):
         if str(model.pk) == named:
             conversations.choose_model(found, model, actor=request.user)
     return redirect(replies.back(request, otherwise=reverse("chat:conversation", args=[found.pk])))

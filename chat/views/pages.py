@@ -14,7 +14,7 @@ from django.views.decorators.http import require_safe
 
 from accounts.domain import policies
 from accounts.requests import PageRequest
-from chat.domain import access, branches, catalogue, paths, starters, window
+from chat.domain import access, branches, catalogue, paths, rights, starters, window
 from chat.domain.paths import Page
 from chat.models import Conversation, Message
 from chat.views import frames, replies
@@ -25,7 +25,7 @@ def conversation_context(
 ) -> dict[str, Any]:
     """A conversation's page, also where it is shown again after a refused post."""
     page = page or paths.newest(conversation)
-    models = list(catalogue.usable_by(request.user).select_related("engine"))
+    models = list(rights.offered_to(request.user))
     return {
         **frames.frame(request, conversation),
         "page": page,
@@ -35,8 +35,17 @@ def conversation_context(
         "language_models": models,
         "several_models": len(models) > 1,
         "chosen": conversation.language_model,
-        "fill": window.fill(page.readings),
+        **_lost(request, conversation),
+        "fill": window.fill(page.readings, conversation.language_model),
     }
+
+
+def _lost(request: PageRequest, conversation: Conversation) -> dict[str, Any]:
+    """The model of the conversation where it is not there any more, and what is offered instead."""
+    model = conversation.language_model
+    if rights.is_there(model, request.user):
+        return {}
+    return {"lost": model, "instead": rights.successor_of(model, request.user)}
 
 
 def new_context(request: PageRequest) -> dict[str, Any]:
@@ -46,7 +55,7 @@ def new_context(request: PageRequest) -> dict[str, Any]:
     chosen = request.GET.get("starter", "")
     if not context["text"] and chosen.isascii() and chosen.isdecimal() and len(chosen) < 3:
         context["text"] = "".join(offered[int(chosen) : int(chosen) + 1])
-    models = list(catalogue.usable_by(request.user).select_related("engine"))
+    models = list(rights.offered_to(request.user))
     asked_for = request.POST.get("language_model") or request.GET.get("model")
     named = next((model for model in models if str(model.pk) == asked_for), None)
     return {

@@ -105,6 +105,8 @@ def _trouble(listing: Reply, kind: Kind | None) -> EngineError | None:
     """Why the models cannot be listed."""
     if listing.status != 200:
         error = faults.from_reply(listing.status, listing.headers, listing.body)
+        if listing.status == 404:  # no model was asked for: it is the list that is not there
+            error.because("path")
         return None if kind == "ollama" and listing.status == 404 else error
     is_list = isinstance(listing.told, dict) and isinstance(listing.told.get("data"), list)
     if is_list or kind is not None:
