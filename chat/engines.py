@@ -14,8 +14,9 @@ from chat.models import EngineConnection
 from engine_adapter.engine import Engine, Gauged
 from engine_adapter.errors import EngineError, Unreachable
 from engine_adapter.remote.detection import Found, look
+from engine_adapter.remote.host import HostEngine
+from engine_adapter.remote.http_engine import Breath
 from engine_adapter.remote.kinds import Kind, open_engine
-from engine_adapter.remote.openai import HOST_EXTRAS, Breath, OpenAIEngine
 from engine_adapter.types import Gauges, ModelCard
 
 __all__ = ["Engines", "Found", "State", "cards", "look", "states"]
@@ -26,7 +27,7 @@ LOOK_S: Final = 4.0  # what an open page waits for an engine that is slow to say
 class Engines:
     """The engines one event loop talks to. Close it with ``aclose()``.
 
-    ``breath`` is what the readers of answers wait for between two looks; see ``OpenAIEngine``.
+    ``breath`` is what the readers of answers wait for between two looks; see ``HttpEngine``.
     """
 
     def __init__(self, breath: Breath | None = None) -> None:
@@ -53,7 +54,7 @@ class Engines:
 
 def _open(connection: EngineConnection, breath: Breath | None) -> Engine:
     if connection.kind == EngineConnection.Kind.BUNDLED:
-        return OpenAIEngine(settings.ENGINE_URL, extras=HOST_EXTRAS, breath=breath)
+        return HostEngine(settings.ENGINE_URL, breath=breath)
     try:
         return open_engine(
             cast("Kind", connection.kind),

@@ -15,6 +15,7 @@ from engine_adapter.errors import Broken, EngineError, Refused
 from engine_adapter.remote import client as line
 from engine_adapter.remote import faults
 from engine_adapter.remote.client import PATIENCE, Timeouts
+from engine_adapter.remote.gauge_text import Names, gauges
 from engine_adapter.types import Event, Failed, Gauges, ModelCard, Request
 
 if TYPE_CHECKING:
@@ -71,7 +72,6 @@ class HttpEngine(ABC):
         )
         self._timeouts = timeouts
         self._breath = breath
-        self._running = 0
         self._names: frozenset[str] = frozenset()
 
     @abstractmethod
@@ -97,34 +97,30 @@ class HttpEngine(ABC):
         return cards
 
     async def gauges(self) -> Gauges:
-        """See ``Gauged.gauges``. An engine that counts nothing has at least our own requests."""
-        return Gauges(running=self._running)
+        """See ``Gauged.gauges``. Of an engine that counts nothing, nothing is known."""
+        return Gauges()
 
     async def stream(self, request: Request) -> AsyncGenerator[Event, None]:
         """See ``Engine.stream``. Closing the iterator closes the HTTP reply, which cancels."""
-        self._running += 1
         try:
-            try:
-                if self.takes_any_name:
-                    await self._must_serve(request.model)
-                response = await self._open(request)
-            except EngineError as error:
-                yield Failed(error)
-                return
-            try:
-                answer = self._reader(request)
-                async with aclosing(self._chunks(response, answer)) as chunks:
-                    async for chunk in chunks:
-                        for event in answer.feed(chunk):
-                            yield event
-                for event in answer.end():
-                    yield event
-                with suppress(EngineError):
-                    await line.next_chunk(response, _DRAIN_S)
-            finally:
-                await response.aclose()
+            if self.takes_any_name:
+                await self._must_serve(request.model)
+            response = await self._open(request)
+        except EngineError as error:
+            yield Failed(error)
+            return
+        try:
+            answer = self._reader(request)
+            async with aclosing(self._chunks(response, answer)) as chunks:
+                async for chunk in chunks:
+                    for event in answer.feed(chunk):
+                        yield event
+            for event in answer.end():
+                yield event
+            with suppress(EngineError):
+                await line.next_chunk(response, _DRAIN_S)
         finally:
-            self._running -= 1
+            await response.aclose()
 
     async def aclose(self) -> None:
         """See ``Engine.aclose``."""
@@ -171,15 +167,26 @@ class HttpEngine(ABC):
             raise faults.from_reply(response.status_code, response.headers, reply)
         return response
 
-    async def _told(self, path: str, fields: Mapping[str, Any] | None = None) -> Any:
-        """The JSON at ``path``, or the JSON told in return for ``fields``."""
-        return told(await self._body(path, fields))
+    async def _measured(self, path: str, names: Names) -> Gauges:
+        """What the page of metrics at ``path`` tells; nothing where there is none."""
+        try:
+            return gauges(await self._body(path), names)
+        except (Refused, Broken):
+            return Gauges()
 
-    async def _body(self, path: str, fields: Mapping[str, Any] | None = None) -> bytes:
+    async def _told(
+        self, path: str, fields: Mapping[str, Any] | None = None, within_s: float | None = None
+    ) -> Any:
+        """The JSON at ``path``, or the JSON told in return for ``fields``."""
+        return told(await self._body(path, fields, within_s))
+
+    async def _body(
+        self, path: str, fields: Mapping[str, Any] | None = None, within_s: float | None = None
+    ) -> bytes:
         response, body = await line.fetch(
             self._client,
             path,
-            within_s=self._timeouts.reply_s if fields is None else self._timeouts.first_s,
+            within_s=within_s or self._timeouts.reply_s,
             method="GET" if fields is None else "POST",
             body=None if fields is None else json.dumps(fields).encode(),
         )

@@ -11,10 +11,10 @@ from dataclasses import replace
 from typing import Any, ClassVar
 from urllib.parse import quote
 
-from engine_adapter.errors import EngineError
+from engine_adapter.errors import Broken, EngineError, Refused
 from engine_adapter.remote import cards
 from engine_adapter.remote.cards import flag, number, part
-from engine_adapter.remote.gauge_text import Names, gauges
+from engine_adapter.remote.gauge_text import Names
 from engine_adapter.remote.openai import OpenAIEngine
 from engine_adapter.remote.payload import CONTINUE
 from engine_adapter.types import Gauges, ModelCard, ModelState
@@ -53,10 +53,11 @@ class LlamacppEngine(OpenAIEngine):
 
     async def gauges(self) -> Gauges:
         """See ``Gauged.gauges``. Slots tell most; counts only where it was started with metrics."""
-        counted = Gauges()
-        with suppress(EngineError):
-            counted = gauges(await self._body("metrics"), NAMES)
-        slots = await self._told("slots")
+        counted = await self._measured("metrics", NAMES)
+        try:
+            slots = await self._told("slots")
+        except (Refused, Broken):
+            return counted
         rows = [slot for slot in slots if isinstance(slot, dict)] if isinstance(slots, list) else []
         busy = [slot for slot in rows if slot.get("is_processing") is True]
         room = sum(number(slot.get("n_ctx")) or 0 for slot in rows)
@@ -70,7 +71,7 @@ class LlamacppEngine(OpenAIEngine):
 
     async def load_model(self, model: str) -> None:
         """See ``Loader.load_model``. Raises ``Refused`` where it is no router."""
-        await self._told("models/load", {"model": model})
+        await self._told("models/load", {"model": model}, self._timeouts.first_s)
 
     async def unload_model(self, model: str) -> None:
         """See ``Loader.unload_model``. Raises ``Refused`` where it is no router."""

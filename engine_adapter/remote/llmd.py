@@ -36,8 +36,8 @@ class LlmdEngine(VllmEngine):
         await self._told("v1/models")
 
     async def gauges(self) -> Gauges:
-        """See ``Gauged.gauges``: our own requests are all that is known."""
-        return Gauges(running=self._running)
+        """See ``Gauged.gauges``. The gateway tells nothing of those behind it."""
+        return Gauges()
 
     async def _open(self, request: Request) -> httpx.Response:
         response = await super()._open(request)

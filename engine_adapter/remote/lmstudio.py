@@ -28,7 +28,7 @@ class LmstudioEngine(OpenAIEngine):
 
     async def load_model(self, model: str) -> None:
         """See ``Loader.load_model``."""
-        await self._told(f"{_MODELS}/load", {"model": model})
+        await self._told(f"{_MODELS}/load", {"model": model}, self._timeouts.first_s)
 
     async def unload_model(self, model: str) -> None:
         """See ``Loader.unload_model``: every instance of it."""

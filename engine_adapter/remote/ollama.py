@@ -34,7 +34,8 @@ class OllamaEngine(HttpEngine):
 
     async def load_model(self, model: str) -> None:
         """See ``Loader.load_model``."""
-        await self._told("api/chat", {"model": model, "messages": [], "stream": False})
+        fields = {"model": model, "messages": [], "stream": False}
+        await self._told("api/chat", fields, self._timeouts.first_s)
 
     async def unload_model(self, model: str) -> None:
         """See ``Loader.unload_model``."""

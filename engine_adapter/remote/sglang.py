@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 from engine_adapter.errors import EngineError
 from engine_adapter.remote.cards import flag
-from engine_adapter.remote.gauge_text import Names, gauges
+from engine_adapter.remote.gauge_text import Names
 from engine_adapter.remote.openai import OpenAIEngine
 from engine_adapter.remote.payload import CONTINUE
 from engine_adapter.types import Gauges, ModelCard, Request
@@ -39,8 +39,8 @@ class SglangEngine(OpenAIEngine):
     _settings: Mapping[str, Any] | None = None
 
     async def gauges(self) -> Gauges:
-        """See ``Gauged.gauges``. Raises ``Refused`` where it was started without metrics."""
-        return gauges(await self._body("metrics"), NAMES)
+        """See ``Gauged.gauges``. Nothing is known where it was started without metrics."""
+        return await self._measured("metrics", NAMES)
 
     async def _cards(self) -> list[ModelCard]:
         info = await self._perhaps("model_info")

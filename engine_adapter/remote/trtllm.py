@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any, ClassVar
 
-from engine_adapter.remote.gauge_text import Names, gauges
+from engine_adapter.remote.gauge_text import Names
 from engine_adapter.remote.openai import OpenAIEngine
 from engine_adapter.types import Gauges, Request
 
@@ -33,8 +33,8 @@ class TrtllmEngine(OpenAIEngine):
     )
 
     async def gauges(self) -> Gauges:
-        """See ``Gauged.gauges``. Raises ``Refused`` where it was started without metrics."""
-        return gauges(await self._body("prometheus/metrics"), NAMES)
+        """See ``Gauged.gauges``. Nothing is known where it was started without metrics."""
+        return await self._measured("prometheus/metrics", NAMES)
 
     async def _fields(self, request: Request, extras: frozenset[str]) -> dict[str, Any]:
         fields = await super()._fields(request, extras)

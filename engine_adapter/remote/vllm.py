@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any, ClassVar
 
-from engine_adapter.remote.gauge_text import Names, gauges
+from engine_adapter.remote.gauge_text import Names
 from engine_adapter.remote.openai import OpenAIEngine
 from engine_adapter.remote.payload import CONTINUE
 from engine_adapter.types import Gauges, ModelCard, Request
@@ -33,7 +33,7 @@ class VllmEngine(OpenAIEngine):
 
     async def gauges(self) -> Gauges:
         """See ``Gauged.gauges``."""
-        return gauges(await self._body("metrics"), NAMES)
+        return await self._measured("metrics", NAMES)
 
     async def _cards(self) -> list[ModelCard]:
         return [replace(card, continues=True) for card in await super()._cards()]

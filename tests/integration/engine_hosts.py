@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from engine_adapter.errors import EngineError
-from engine_adapter.remote.openai import HOST_EXTRAS, OpenAIEngine
+from engine_adapter.remote.host import HostEngine
 
 ROOT = Path(__file__).parents[2]
 
@@ -26,9 +26,9 @@ class Host:
     socket: Path
     log: Path
 
-    async def engine(self) -> OpenAIEngine:
+    async def engine(self) -> HostEngine:
         """A way to talk to the host, once it is ready. To be closed by who asked for it."""
-        engine = OpenAIEngine(f"unix://{self.socket}", extras=HOST_EXTRAS)
+        engine = HostEngine(f"unix://{self.socket}")
         while True:
             try:
                 await engine.health()

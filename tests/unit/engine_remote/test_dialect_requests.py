@@ -56,7 +56,7 @@ async def test_every_kind_tells_reasoning_apart_and_hears_of_a_hang_up(kind: Kin
     async with pair(kind, slow) as it:
         events = it.engine.stream(ASK)
         assert await anext(events) == Text("a")
-        assert (await it.engine.gauges()).running == 1
+        assert it.behind.running == 1
         await events.aclose()
         while not it.notes.hung_up:  # noqa: ASYNC110 -- the server has no event for it
             await asyncio.sleep(0.01)

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from engine_adapter.engine import Gauged
-from engine_adapter.errors import EngineError
 from engine_adapter.remote import llamacpp, sglang, trtllm, vllm
 from engine_adapter.remote.gauge_text import Names, gauges
+from engine_adapter.remote.host import HostEngine
 from engine_adapter.remote.kinds import ADAPTERS, Kind, open_engine
 from engine_adapter.types import Gauges
 from tests.unit.engine_remote.imitated import ASK, HELLO, pair
@@ -64,12 +64,13 @@ w
 @pytest.mark.parametrize("kind", ADAPTERS)
 async def test_every_kind_can_be_asked_how_busy_it_is(kind: Kind) -> None:
     slow = type(HELLO)(pieces=("a",) * 50, pace=20)
+    tells = kind in {"llamacpp", "vllm", "sglang", "trtllm"}
     async with pair(kind, slow) as it:
         assert isinstance(it.engine, Gauged)
-        assert (await it.engine.gauges()).running == 0
+        assert (await it.engine.gauges()).running == (0 if tells else None)
         events = it.engine.stream(ASK)
         await anext(events)
-        assert (await it.engine.gauges()).running == 1
+        assert (await it.engine.gauges()).running == (1 if tells else None)
         await events.aclose()
 
 
@@ -84,10 +85,17 @@ async def test_slots_of_llama_cpp_tell_its_memory_where_it_was_started_without_m
     assert told == Gauges(running=0, slots=2, kv_use=0.0)
 
 
-@pytest.mark.parametrize("kind", ["vllm", "sglang", "trtllm"])
-async def test_an_engine_without_metrics_says_so(kind: Kind) -> None:
-    async with serve(plain("404 Not Found", b"{}")) as server:
+@pytest.mark.parametrize("kind", ADAPTERS)
+@pytest.mark.parametrize("status", ["404 Not Found", "501 Not Implemented"])
+async def test_of_an_engine_without_metrics_nothing_is_known(kind: Kind, status: str) -> None:
+    async with serve(plain(status, b"{}")) as server:
         engine = open_engine(kind, server.url)
-        with pytest.raises(EngineError):
-            await engine.gauges()
+        assert await engine.gauges() == Gauges()
+        await engine.aclose()
+
+
+async def test_our_own_host_tells_what_vllm_tells() -> None:
+    async with serve(plain("200 OK", recorded("vllm_cpu"))) as server:
+        engine = HostEngine(server.url)
+        assert (await engine.gauges()).written_tokens == 29
         await engine.aclose()

@@ -128,6 +128,19 @@ HABITS: dict[str, tuple[list[bytes], list[Event]]] = {
         ],
         [Progress(2), Progress(0, 5, 9), Text("a")],
     ),
+    "progress as llama.cpp's server tells it": (
+        [
+            frame(
+                {
+                    "choices": [{"index": 0, "delta": {"role": "assistant", "content": None}}],
+                    "prompt_progress": {"total": 90, "cache": 30, "processed": 60, "time_ms": 1},
+                }
+            ),
+            delta(content="a"),
+            frame({"choices": [], "prompt_progress": {"total": 90, "processed": 90}}),
+        ],
+        [Progress(0, 60, 90), Text("a")],
+    ),
     "a finish on the way": (
         [delta("stop", reasoning="a"), delta(content="b")],
         [Reasoning("a"), Text("b")],
@@ -157,10 +170,22 @@ def test_habits(habit: str) -> None:
 
 @pytest.mark.parametrize(
     ("finish", "reason"),
-    [("length", "length"), ("cancelled", "cancelled"), ("abort", "other"), ("", "other")],
+    [
+        *(("length", "length"), ("max_tokens", "length"), ("cancelled", "cancelled")),
+        *(("eos_token", "stop"), ("stop_sequence", "stop"), ("function_call", "tool_calls")),
+        *(("abort", "other"), ("repetition", "other"), ("cache_threshold", "other")),
+        *(("content_filter", "other"), ("", "other")),
+    ],
 )
 def test_finish_reasons(finish: str, reason: str) -> None:
     assert events(delta(content="a"), delta(finish), DONE)[-1] == Finished(reason)  # type: ignore[arg-type]  # a known reason
+
+
+def test_an_answer_that_ends_with_an_error_is_no_answer() -> None:
+    text, end = events(delta(content="a"), delta("error"), DONE)
+    assert text == Text("a")
+    assert isinstance(end, Failed)
+    assert isinstance(end.error, Broken)
 
 
 def test_the_last_usage_counts_wherever_it_stands() -> None:

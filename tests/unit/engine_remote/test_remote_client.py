@@ -19,6 +19,7 @@ from engine_adapter.errors import (
     Refused,
     Unreachable,
 )
+from engine_adapter.remote import http_engine
 from engine_adapter.remote.client import REPLY_LIMIT, Timeouts, open_client
 from engine_adapter.remote.openai import HOST_EXTRAS, OpenAIEngine
 from engine_adapter.types import (
@@ -239,7 +240,7 @@ async def test_a_full_engine_says_when_to_come_back() -> None:
 
 
 async def test_limits_on_replies() -> None:
-    compressed = Reply(stream().head.replace(b"\r\n\r\n", b"\r\nContent-Encoding: gzip\r\n\r\n"))
+    compressed = Reply(stream().head.replace(b"\r\n\r\n", b"\r\nContent-Encoding: br\r\n\r\n"))
     assert isinstance(await error_of(compressed), Broken)
     endless = plain("500 Internal Server Error", b"x" * (REPLY_LIMIT + 1))
     assert "longer than" in str(await error_of(endless))
@@ -247,6 +248,16 @@ async def test_limits_on_replies() -> None:
     assert "longer than" in str(await error_of(line))
     web_page = plain("200 OK", b"<html>secret</html>", "Content-Type: text/html")
     assert isinstance(await error_of(web_page), Broken)
+
+
+async def test_an_answer_that_does_not_end_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(http_engine, "ANSWER_LIMIT", 3000)
+    for endless in (HELLO, b": ping\n\n"):
+        (*texts, end), server = await answer(stream(*[endless] * 400, stay=True))
+        assert all(text == Text("Hello") for text in texts)
+        assert isinstance(end, Failed)
+        assert end.error.cause == "too_much"
+        assert server.hung_up.is_set()
 
 
 async def test_an_engine_that_stalls_is_given_up() -> None:

@@ -202,3 +202,9 @@ def test_our_own_fields_are_sent_where_they_may_be() -> None:
 def test_what_cannot_be_sent_as_meant_is_refused(request_: Request) -> None:
     with pytest.raises(Refused):
         payload(request_, frozenset())
+
+
+def test_an_end_that_does_not_speak_of_the_calls_is_theirs_all_the_same() -> None:
+    call = {"index": 0, "id": "c", "function": {"name": "f", "arguments": "{}"}}
+    assert events(delta(tool_calls=[call]), delta("stop"), DONE)[-1] == Finished("tool_calls")
+    assert events(delta(tool_calls=[call]), delta("length"), DONE)[-1] == Finished("length")
