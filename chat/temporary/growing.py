@@ -22,7 +22,10 @@ class Growing:
     """A ``Listener`` of ``asking``. ``wake`` is called when there is something to see."""
 
     def __init__(self, id: UUID, language_model: LanguageModel, wake: Callable[[], None]) -> None:
-        message = Message(id=id, role=Message.Role.ASSISTANT, language_model=language_model)
+        # What the database would fill in has to be said here: it never sees this row.
+        message = Message(
+            id=id, role=Message.Role.ASSISTANT, language_model=language_model, reasoning=""
+        )
         self._run = Generation(message=message, state=Generation.State.RUNNING)
         self._pieces: list[str] = []
         self._thoughts: list[str] = []

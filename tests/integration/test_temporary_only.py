@@ -39,7 +39,10 @@ def counts() -> tuple[int, ...]:
 
 
 def post(at: house.House, name: str, **headers: Any) -> HttpResponse:
-    return at.browser("owner").post(at.address(name), at.form(name, "owner"), headers=headers)
+    response = at.browser("owner").post(at.address(name), at.form(name, "owner"), headers=headers)
+    if response.streaming:
+        b"".join(response.streaming_content)  # read to its end a file is closed
+    return response
 
 
 @pytest.mark.parametrize("name", POSTS)
@@ -75,7 +78,9 @@ def test_every_verb_says_no_by_itself() -> None:
         lambda: rewriting.regenerate(asked.answer, sibling_id=uuid4(), **once),
         lambda: rewriting.retry(asked.answer, **once),
         lambda: forks.fork(asked.answer, conversation_id=uuid4(), **once),
-        lambda: imports.move_in(imports.read(b"[]"), alice, asked.conversation.language_model),
+        lambda: imports.move_in(
+            imports.read(house.EXPORTED.encode()), alice, asked.conversation.language_model
+        ),
     ]
     before = counts()
     for verb in verbs:
