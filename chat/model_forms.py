@@ -12,6 +12,7 @@ from django.utils.translation import gettext_lazy
 from accounts.models import Group
 from chat.models import EngineConnection, LanguageModel
 
+MOST_DAYS: Final = 366
 _Kind = EngineConnection.Kind
 _KINDS: Final = [(kind.value, kind.label) for kind in _Kind if kind != _Kind.BUNDLED]
 
@@ -103,6 +104,12 @@ class ModelForm(forms.Form):
     standing = forms.ChoiceField(
         label=gettext_lazy("Standing"), choices=LanguageModel.Standing.choices
     )
+    description = forms.CharField(
+        label=gettext_lazy("What it is good for"),
+        help_text=gettext_lazy("One sentence; people read it where they choose a model."),
+        max_length=300,
+        required=False,
+    )
     successor = forms.ModelChoiceField(
         label=gettext_lazy("Successor"),
         help_text=gettext_lazy(
@@ -178,3 +185,50 @@ class ModelForm(forms.Form):
         if not name:
             raise forms.ValidationError(_("People have to call it something."))
         return name
+
+
+def _day_field() -> forms.DateInput:
+    return forms.DateInput(attrs={"type": "date"}, format="%Y-%m-%d")
+
+
+class DaysForm(forms.Form):
+    """From one day to another."""
+
+    first = forms.DateField(
+        label=gettext_lazy("From"),
+        widget=forms.DateInput(attrs={"type": "date"}, format="%Y-%m-%d"),
+    )
+    last = forms.DateField(
+        label=gettext_lazy("To"), widget=forms.DateInput(attrs={"type": "date"}, format="%Y-%m-%d")
+    )
+
+    def clean(self) -> dict[str, Any]:
+        """In this order, and not more than can be shown."""
+        data = super().clean() or {}
+        first, last = data.get("first"), data.get("last")
+        if first and last and first > last:
+            self.add_error("last", _("The last day lies before the first."))
+        elif first and last and (last - first).days >= MOST_DAYS:
+            self.add_error("last", _("Look at a year at most."))
+        return data
+
+
+class CostsForm(forms.Form):
+    """Prices, for a comparison."""
+
+    currency = forms.CharField(label=gettext_lazy("Currency"), max_length=8)
+    read_price = forms.DecimalField(
+        label=gettext_lazy("A million tokens read, elsewhere"),
+        min_value=0, max_digits=10, decimal_places=2,
+    )  # fmt: skip
+    written_price = forms.DecimalField(
+        label=gettext_lazy("A million tokens written, elsewhere"),
+        min_value=0, max_digits=10, decimal_places=2,
+    )  # fmt: skip
+    machine_price = forms.DecimalField(
+        label=gettext_lazy("Your own machine"), min_value=0, max_digits=12, decimal_places=2
+    )
+    monthly_price = forms.DecimalField(
+        label=gettext_lazy("Its power and care, a month"),
+        min_value=0, max_digits=12, decimal_places=2,
+    )  # fmt: skip

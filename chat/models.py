@@ -5,6 +5,7 @@ from __future__ import annotations
 import uuid
 
 from django.conf import settings
+from django.contrib.postgres.indexes import BrinIndex
 from django.db import models
 from django.db.models import Q
 from django.db.models.functions import Lower
@@ -79,6 +80,7 @@ class LanguageModel(models.Model):
     )
     name = models.CharField(max_length=200)
     display_name = models.CharField(max_length=200)
+    description = models.CharField(max_length=300, blank=True, db_default="")
     context_length = models.PositiveIntegerField(null=True)
     size_bytes = models.PositiveBigIntegerField(null=True)
     quantization = models.CharField(max_length=24, blank=True)
@@ -115,6 +117,24 @@ class LanguageModel(models.Model):
 
     def __str__(self) -> str:
         return self.display_name
+
+
+class Costs(models.Model):
+    """What tokens would cost elsewhere, and what the house's own machine costs. One row."""
+
+    only = models.BooleanField(primary_key=True, default=True, editable=False)
+    currency = models.CharField(max_length=8, default="€")
+    # Per million tokens.
+    read_price = models.DecimalField(max_digits=10, decimal_places=2, default=0)
+    written_price = models.DecimalField(max_digits=10, decimal_places=2, default=0)
+    machine_price = models.DecimalField(max_digits=12, decimal_places=2, default=0)
+    monthly_price = models.DecimalField(max_digits=12, decimal_places=2, default=0)
+
+    class Meta:
+        constraints = [models.CheckConstraint(condition=Q(only=True), name="costs_in_one_row")]
+
+    def __str__(self) -> str:
+        return self.currency
 
 
 class Starter(models.Model):
@@ -325,6 +345,7 @@ class Generation(models.Model):
                 condition=Q(state__in=["queued", "running"]),
                 name="active_generations",
             ),
+            BrinIndex(fields=["created_at"], name="generations_by_time"),
         ]
 
     def __str__(self) -> str:

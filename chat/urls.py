@@ -19,6 +19,7 @@ from chat.views import (
     starters,
     switches,
     temporary,
+    usage,
 )
 
 app_name = "chat"
@@ -28,6 +29,10 @@ urlpatterns = [
     path("temporary/", temporary.temporary, name="temporary"),
     path("starters/", starters.change, name="starters"),
     path("models/", language_models.models, name="models"),
+    path("models/load/", language_models.load, name="load"),
+    path("models/usage/", usage.page, name="usage"),
+    path("models/usage.csv", usage.table, name="usage_table"),
+    path("models/costs/", usage.set_costs, name="set_costs"),
     path("models/now/", language_models.now, name="models_now"),
     path("models/<uuid:model_id>/", language_models.change, name="model"),
     path("engines/add/", engines.add, name="add_engine"),

@@ -20,6 +20,7 @@ VERBS: Final = frozenset(
         "conversation.moved", "conversation.pinned",
         "conversation.renamed", "conversation.restored", "conversation.unarchived",
         "conversation.unpinned", "conversations.imported",
+        "costs.changed",
         "engine.added", "engine.changed", "engine.removed",
         "folder.added", "folder.deleted", "folder.renamed",
         "group.added", "group.deleted", "group.membership_changed", "group.rule_changed",

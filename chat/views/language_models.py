@@ -16,6 +16,7 @@ from accounts.domain import policies
 from accounts.requests import PageRequest
 from chat import engines
 from chat.domain import catalogue, connections, diagnosis
+from chat.domain import load as busy
 from chat.model_forms import ModelForm
 from chat.models import LanguageModel
 from engine_adapter.errors import EngineError
@@ -53,6 +54,15 @@ def now(request: PageRequest) -> HttpResponse:
     states = async_to_sync(engines.states)(rows)
     told = [(row, state, _trouble(state)) for row, state in zip(rows, states, strict=True)]
     return render(request, "chat/_catalogue_now.html", {"told": told})
+
+
+@managers_only
+@require_safe
+def load(request: PageRequest) -> HttpResponse:
+    """How busy each model was in the last hour, from the runs of its answers."""
+    found = busy.of_the_last_hour()
+    rows = LanguageModel.objects.filter(pk__in=found)
+    return render(request, "chat/load.html", {"loads": [(row, found[row.pk]) for row in rows]})
 
 
 def _trouble(state: engines.State) -> str:

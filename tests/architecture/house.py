@@ -20,6 +20,7 @@ from tests import factories
 from tests.people import PASSWORD, browser, move_in, person
 
 EXPORTED = """[{"id": "1", "chat": {"messages": [{"role": "user", "content": "Hello"}]}}]"""
+PRICES = ("read_price", "written_price", "machine_price", "monthly_price")
 # Nobody is there; it is to be kept all the same.
 ENGINE = {
     "name": "GPU", "url": "http://127.0.0.1:9", "kind": "vllm", "act": "save", "anyway": "yes",
@@ -96,6 +97,7 @@ class House:
             "accounts:person": {"name": "Alice B.", "groups": [str(self.group.pk)]},
             "accounts:groups": {"name": "Pharmacy"},
             "accounts:group": {"people": [str(self.people["member"].pk)]},
+            "chat:set_costs": {"currency": "€", **dict.fromkeys(PRICES, "1.50")},
             "chat:add_engine": {**ENGINE, "name": "Another"},
             "chat:engine": ENGINE,
             "chat:model": {"display_name": "Quick one", "standing": "offered", "place": "1"},
