@@ -10,7 +10,7 @@ from django.utils.translation import gettext_lazy as _
 
 from accounts.domain import audit
 from accounts.models import User
-from chat.domain import temporary
+from chat.domain import rights, temporary
 from chat.forms import NewConversationForm
 from chat.models import LanguageModel
 from chat.temporary.talk import Talk
@@ -24,6 +24,7 @@ FULL: Final = _(
     "This temporary chat has reached its greatest length. Copy what you need from it, and begin a"
     " new one."
 )
+GONE: Final = _("This model is not available any more. Choose another one.")
 AWAY: Final = _("Konak cannot answer just now. Your text is still here; send it again in a moment.")
 
 
@@ -52,6 +53,12 @@ def accept(
         audit.address.set((scope.get("client") or [None])[0])
         temporary.begin(user, model)
     return text, model
+
+
+def check(user: User, language_model: LanguageModel) -> None:
+    """Whether the model may still answer this person. Raises ``Refused`` and ``DatabaseError``."""
+    if not rights.usable_by(_as_now(user)).filter(pk=language_model.pk).exists():
+        raise Refused(GONE)
 
 
 def _as_now(user: User) -> User:

@@ -55,7 +55,8 @@ class TemporaryConsumer(Socket):
         super()._fall_silent()
         if self._talk.questions:
             _open[self.user_id] -= 1
-            _open.update()
+            if not _open[self.user_id]:
+                del _open[self.user_id]
         self._talk, self._growing = Talk(), None
 
     async def _look(self) -> None:
@@ -122,16 +123,26 @@ class TemporaryConsumer(Socket):
 
     async def _write_again(self, broken: Growing) -> None:
         """In the place of an answer that came to no end."""
-        if self._model is not None:
-            self._talk.take_back()
-            self._growing = Growing(broken.id, self._model, self._wake.set)
-            self._wake.set()
-            await self._write(self._growing, self._model)
+        model = self._model
+        if model is None:
+            return
+        try:
+            await database_sync_to_async(accepting.check)(self._user, model)
+        except accepting.Refused as refusal:
+            await self._refuse(refusal)
+            return
+        except DatabaseError:
+            await self._refuse(accepting.AWAY)
+            return
+        self._talk.take_back()
+        self._growing = Growing(broken.id, model, self._wake.set)
+        self._wake.set()
+        await self._write(self._growing, model)
 
     # Answers down
 
     async def _write(self, growing: Growing, model: LanguageModel) -> None:
-        request = self._talk.request(model.name, self.user_id)
+        request = self._talk.request(model, self.user_id)
         talk = self._talk
         try:
             end = await asking.write(self._engines.of(model.engine), request, growing)

@@ -9,7 +9,8 @@ from typing import Final
 from django.conf import settings
 
 from chat.domain import prompts
-from engine_adapter.types import Request, Role, Sampling, Turn
+from chat.models import LanguageModel
+from engine_adapter.types import Request, Role, Turn
 
 # More than models of 128,000 tokens read: what a process holds for one page ends somewhere.
 MOST_CHARS: Final = 500_000
@@ -50,13 +51,15 @@ class Talk:
         if self._turns and self._turns[-1].role == "assistant":
             self._turns.pop()
 
-    def request(self, model: str, person: str) -> Request:
+    def request(self, model: LanguageModel, person: str) -> Request:
         """What ``model`` is asked. It counts against the share of ``person`` like any other."""
+        opening = prompts.opening(model)
         return Request(
-            model=model,
-            turns=tuple(self._turns),
-            sampling=Sampling(max_tokens=settings.ANSWER_MAX_TOKENS),
+            model=model.name,
+            turns=(*opening, *self._turns),
+            sampling=prompts.sampling(model, settings.ANSWER_MAX_TOKENS),
             cache_salt=self.salt,
+            public_turns=len(opening),
             user=prompts.share(person),
             deadline_s=settings.ANSWER_MAX_SECONDS,
         )
