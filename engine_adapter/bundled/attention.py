@@ -50,3 +50,9 @@ def reading_lanes(slots: int, name: str, flash: str, *, card: bool = False) -> i
     if card or name != AUTO or flash == "off":
         return 0
     return max(1, slots // 4)
+
+
+def rest_tokens(slots: int, context: int) -> int:
+    """Tokens of a third context, where rests of prompts are read (``llama/rests.py``): enough for
+    a system prompt of two pages and what 32 ask; 0 where nobody shares anything."""
+    return min(2048, slots * context) if slots > 1 else 0

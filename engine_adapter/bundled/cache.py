@@ -13,6 +13,7 @@ from engine_adapter.bundled.states import Domain, Memory, Overflow, State
 
 WORTH = 16  # tokens; what is shorter is computed sooner than kept
 WORTH_WAITING = 32  # tokens somebody else is computing: sooner copied from there
+READY_SHARE = 0.75  # of the lanes are emptied while there is time
 PUBLIC_SHARE = 0.5  # of the memory may be held by the public domain for good
 
 
@@ -86,6 +87,23 @@ class StateCache:
         for state in lanes:
             self._forget(state)
         return bool(lanes)
+
+    def put_by(self) -> bool:
+        """Move what one free lane holds to memory, so that who comes need not wait for it. False
+        where enough lanes are empty or memory has no place."""
+        filled = len(self._lanes) - (1 - READY_SHARE) * self._slots.total
+        if filled <= 0:
+            return False
+        state = next(self._lanes[s] for s in self._slots.each_free() if s in self._lanes)
+        lane = state.lane
+        if lane is None:
+            raise ValueError("the state is in no lane")
+        data = self._device.save(lane)
+        if self.bytes + data.nbytes > self._limit:
+            return False
+        self._move_to_memory(state, data)
+        self._device.keep(lane, 0)
+        return True
 
     def _take_over(self, sequence: Sequence, slot: int, found: Found[State]) -> int:
         if found.state.length - found.length >= WORTH:
@@ -192,13 +210,13 @@ class StateCache:
                 if node.state is not None:
                     self._forget(node.state)
 
-    def _move_to_memory(self, state: State) -> None:
-        """From a free lane, whose content stays as it is."""
+    def _move_to_memory(self, state: State, data: memoryview | None = None) -> None:
+        """From a free lane, whose content (``data`` where it was copied) stays as it is."""
         lane = state.lane
         if lane is None:
             raise ValueError("the state is in no lane")
         del self._lanes[lane]
-        state.lane, state.data = None, self._device.save(lane)
+        state.lane, state.data = None, data or self._device.save(lane)
         self._memory[state] = None
         self.bytes += state.size
         self._shrink()

@@ -62,7 +62,8 @@ def need(
     room = settings.slots * context if kind == "text" else max(context, settings.batch_tokens)
     cells = -(-room // CELLS_PAD) * CELLS_PAD
     cell = sum(shape.kv_heads) * (shape.key_length + shape.value_length)
-    cells += _reading_lanes(header, settings, kind) * context
+    if reading := _reading_lanes(header, settings, kind):
+        cells += reading * context + attention.rest_tokens(settings.slots, context)
     states = int(cells * cell * attention.cache_type(settings.kv_type).bytes_each)
     states += 4 * settings.slots * len(shape.kv_heads) * shape.state
     if header.architecture in ENCODERS:
@@ -98,7 +99,8 @@ def _buffers(header: Header, settings: Settings, context: int, kind: ModelKind) 
     if not attention.flash_attention(settings.flash_attention):
         numbers += batch * context * shape.heads
     if _reading_lanes(header, settings, kind):
-        numbers *= 2  # the second context computes the widest parts too
+        # The other contexts compute the widest parts too.
+        numbers *= 2 if settings.slots == 1 else 3
     return PROCESS_BYTES + VOCABULARY_BYTES_EACH * shape.vocabulary + 4 * numbers
 
 

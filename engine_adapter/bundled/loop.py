@@ -85,17 +85,23 @@ class DecodeLoop:
         """Step while there is work, sleep while there is none. Raises ``Broken`` when the
         device computes nothing any more; every sequence has been told by then."""
         while True:
-            with self._wake:
-                while not self._sequences:
-                    self._scheduler.check_integrity()
-                    self._cache.check_integrity()
-                    self._gauge()  # nobody is left
-                    self._wake.wait()
+            self._rest()
             try:
                 self.step()
             except Exception as error:
                 self._fail_all(error if isinstance(error, Broken) else Broken(repr(error)))
                 raise
+
+    def _rest(self) -> None:
+        """Until there is work; first make lanes ready for it."""
+        while not self._sequences and self._cache.put_by():
+            pass
+        with self._wake:
+            while not self._sequences:
+                self._scheduler.check_integrity()
+                self._cache.check_integrity()
+                self._gauge()  # nobody is left
+                self._wake.wait()
 
     def step(self) -> None:
         """One round: take arrivals and cancellations, give lanes, compute, draw, tell."""
@@ -111,8 +117,7 @@ class DecodeLoop:
             self._give_lanes()
         self._gauge()
         writers = self._scheduler.writers()
-        readers = sum(sequence.gap > 1 for sequence in self._scheduler.running)
-        budget = self._pace.budget(len(writers), readers)
+        budget = self._pace.budget(len(writers), self._scheduler.reading(writers))
         portions = self._scheduler.plan(writers, budget)
         for ahead, sequence in enumerate(self._scheduler.waiting, 1):
             self._tell_progress(sequence, ahead)

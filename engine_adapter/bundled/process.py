@@ -26,6 +26,10 @@ END_S = 2.0
 LOOK_S = 5.0
 MOST_SILENT = 6
 MODULES = {"text": "worker", "embeddings": "embedding_worker"}
+# glibc (from 2.35) asks for large pages for what llama.cpp allocates, where the kernel leaves that
+# to programs, as Debian's does. A token each of 8 / 32 answers of 400 tokens took 29 / 83 ms with
+# them and 36 / 120 without: their keys and values lie in a gigabyte.
+LARGE_PAGES = {"GLIBC_TUNABLES": "glibc.malloc.hugetlb=1"}
 
 
 class LoadRefused(Exception):
@@ -74,7 +78,9 @@ class WorkerProcess:
             with theirs:
                 self._process = subprocess.Popen(  # noqa: S603, ASYNC220 - see above
                     command(module, str(theirs.fileno()), json.dumps(self._loading.as_json())),
-                    env=environment(GOMP_SPINCOUNT=str(settings.spin), GGML_NO_BACKTRACE="1"),
+                    env=environment(
+                        GOMP_SPINCOUNT=str(settings.spin), GGML_NO_BACKTRACE="1", **LARGE_PAGES
+                    ),
                     pass_fds=[theirs.fileno()],
                     stdin=subprocess.DEVNULL,
                 )

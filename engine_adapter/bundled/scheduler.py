@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from typing import TypeVar
 
+from engine_adapter.bundled.pace import GRAIN, Reading
 from engine_adapter.bundled.portion import Portion
 from engine_adapter.bundled.sequence import Sequence
 from engine_adapter.bundled.shares import READ, WRITTEN, Shares
@@ -21,7 +22,6 @@ T = TypeVar("T")
 _Key = Callable[[Sequence], tuple[int, int, int]]
 
 AGED_S = 60.0  # after so long in line nobody is less urgent than priority 0
-GRAIN = 64  # tokens: less of a long prompt costs hardly less (llama/reading.py)
 EXPECTED = 64  # tokens written by each request in line, to say who comes after whom
 
 
@@ -131,6 +131,15 @@ class Scheduler:
             if sequence.user not in excess or turns[sequence.user] <= share:
                 chosen.append(sequence)
         return chosen
+
+    def reading(self, writers: list[Sequence]) -> Reading:
+        """What is read beside ``writers``. Whoever is less urgent than they makes nobody wait."""
+        readers = [sequence for sequence in self.running if sequence.gap > 1]
+        most = min((writer.priority for writer in writers), default=0)
+        waiting = {reader.user for reader in readers if reader.priority <= most}
+        users = max(1, len({writer.user for writer in writers}))
+        longest = max((reader.gap for reader in readers), default=0)
+        return Reading(len(readers), longest, len(waiting) / users)
 
     def plan(self, writers: list[Sequence], prompt_tokens: int) -> list[Portion]:
         """The next step: each of ``writers`` one token, prompts ``prompt_tokens`` together.

@@ -10,6 +10,7 @@ import pytest
 from engine_adapter.bundled.config import Settings
 from engine_adapter.bundled.llama.lanes import Lanes
 from engine_adapter.bundled.llama.model import Model
+from engine_adapter.bundled.llama.rests import Rests
 from engine_adapter.bundled.loading import Loading
 from engine_adapter.bundled.portion import Portion
 from engine_adapter.bundled.sequence import Sequence
@@ -116,3 +117,157 @@ def test_a_prompt_read_in_the_reading_room_is_written_on_from_its_own_lane(model
     assert Run(lanes, 5, 4, tokens, len(tokens) - 1).write(12) == alone
     lanes.close()
     plain.close()
+
+
+BEGUN = 70  # tokens that all have
+
+
+class Together:
+    """Prompts of several lengths behind one beginning, which every slot has read."""
+
+    def __init__(self, model: Model) -> None:
+        settings = Settings(slots=4, context=512, batch=256)
+        self.lanes = Lanes(model, settings)
+        self.plain = Lanes(model, Settings(slots=1, context=512, batch=256, kv_type="bf16"))
+        # What follows is not a matter of rounding, but differs with where the prompt ends.
+        self.tokens = model.vocabulary.tokenize(PROMPT * 3, markers=False)
+        self.ends = [BEGUN + rest for rest in (21, 50, 60)]
+        first = Run(self.lanes, 8, 0, self.tokens[:BEGUN], 0).sequence
+        assert self.lanes.decode([Portion(first, 0, BEGUN)]) == 0
+        state = self.lanes.save(0)
+        for slot in (1, 2, 3):
+            assert self.lanes.load(slot, state)
+        self.runs = [
+            Run(self.lanes, slot, slot, self.tokens[:end], BEGUN)
+            for slot, end in enumerate(self.ends)
+        ]
+
+    def portions(self) -> list[Portion]:
+        return [Portion(run.sequence, BEGUN, run.sequence.gap) for run in self.runs]
+
+    def read(self, upto: int) -> int:
+        """One step, in which each rest is read so far."""
+        portions = []
+        for run in self.runs:
+            sequence = run.sequence
+            if count := min(upto, len(sequence.known)) - sequence.computed:
+                portions.append(Portion(sequence, sequence.computed, count))
+                sequence.computed += count
+        return self.lanes.decode(portions)
+
+    def draw(self) -> None:
+        """What follows, once all rests are read."""
+        for run in self.runs:
+            run.sequence.computed = len(run.sequence.known)
+            run.sequence.known.append(self.lanes.draw(run.sequence).token)
+
+    def check(self) -> None:
+        """What is written on is what each would have written alone."""
+        for run, end in zip(self.runs, self.ends, strict=True):
+            alone = Run(self.plain, 9, 0, self.tokens[:end], 0).write(12)
+            self.plain.keep(0, 0)
+            run.write(12 - (len(run.sequence.known) - end))
+            assert run.sequence.known[end:] == alone
+
+    def close(self) -> None:
+        self.lanes.close()
+        self.plain.close()
+
+
+@pytest.fixture
+def together(model: Model) -> Iterator[Together]:
+    made = Together(model)
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def gathered(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """How many were read together, each time that it was done."""
+    counts: list[int] = []
+    decode = Rests.decode
+
+    def counting(self: Rests, portions: list[Portion]) -> int:
+        counts.append(len(portions))
+        return decode(self, portions)
+
+    monkeypatch.setattr(Rests, "decode", counting)
+    return counts
+
+
+def test_rests_behind_one_beginning_are_read_together(
+    together: Together, gathered: list[int]
+) -> None:
+    assert together.lanes.decode(together.portions()) == 0
+    assert gathered == [3]
+    together.draw()
+    together.check()
+
+
+@pytest.mark.parametrize(
+    ("steps", "told"), [((22, 60), [3, 2]), ((22, 27, 40, 60), [3])], ids=["enough", "too little"]
+)
+def test_rests_are_read_on_together_while_there_is_enough_of_them(
+    together: Together, gathered: list[int], steps: tuple[int, ...], told: list[int]
+) -> None:
+    firsts: dict[int, int] = {}
+    for upto in steps:
+        assert together.read(BEGUN + upto) == 0
+        for number, run in enumerate(together.runs):
+            if run.sequence.gap == 0 and number not in firsts:
+                firsts[number] = together.lanes.draw(run.sequence).token
+    assert gathered == told
+    for number, run in enumerate(together.runs):
+        run.sequence.known.append(firsts[number])
+    together.check()
+
+
+def test_a_rest_that_was_read_can_be_cut_and_saved(together: Together, gathered: list[int]) -> None:
+    lanes = together.lanes
+    assert lanes.decode(together.portions()) == 0
+    for run in together.runs[:2]:
+        run.sequence.computed = len(run.sequence.known) - 1
+        lanes.keep(run.sequence.slot or 0, run.sequence.computed)
+    state = lanes.save(2)
+    lanes.keep(2, 0)
+    lanes.keep(3, 0)
+    assert lanes.load(3, state)
+    last = together.runs[2].sequence
+    last.slot, last.computed = 3, len(last.known) - 1
+    lanes.keep(3, last.computed)
+    together.check()
+    assert gathered == [3]
+
+
+@pytest.mark.parametrize(("public", "told"), [(BEGUN, [3]), (BEGUN - 1, [])])
+def test_only_what_is_public_is_read_together_for_several_domains(
+    together: Together, gathered: list[int], public: int, told: list[int]
+) -> None:
+    for run, domain in zip(together.runs, "abc", strict=True):
+        run.sequence.domain, run.sequence.public = domain, public
+    assert together.lanes.decode(together.portions()) == 0
+    assert gathered == told
+
+
+def test_a_step_that_fails_beside_changes_nothing(together: Together, gathered: list[int]) -> None:
+    wrong = Run(together.lanes, 7, 3, [*together.tokens[:BEGUN], 10**9], BEGUN).sequence
+    assert together.lanes.decode([*together.portions(), Portion(wrong, BEGUN, 1)]) != 0
+    assert together.lanes.decode(together.portions()) == 0
+    together.draw()
+    together.check()
+    assert gathered == [3, 3]
+
+
+def test_few_or_long_rests_and_other_beginnings_are_read_apart(
+    together: Together, gathered: list[int]
+) -> None:
+    for count in (2, 20):
+        portions = [Portion(run.sequence, BEGUN, count) for run in together.runs]
+        portions[0] = Portion(together.runs[0].sequence, BEGUN, 1)
+        assert together.lanes.decode(portions) == 0
+        for run in together.runs:
+            together.lanes.keep(run.sequence.slot or 0, BEGUN)
+    together.runs[1].sequence.known[0] += 1
+    together.runs[2].sequence.known[0] += 2
+    assert together.lanes.decode(together.portions()) == 0
+    assert gathered == []

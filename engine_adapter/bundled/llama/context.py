@@ -17,7 +17,8 @@ from engine_adapter.bundled.portion import Portion
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """``lanes`` of ``context`` tokens each; ``kv_type`` and ``flash`` by llama.cpp's numbers."""
+    """``lanes`` of ``context`` tokens each, or ``unified`` with so many together; ``kv_type`` and
+    ``flash`` by llama.cpp's numbers."""
 
     lanes: int
     context: int
@@ -25,6 +26,7 @@ class Form:
     threads: int
     kv_type: int
     flash: int
+    unified: bool = False
 
 
 class Context:
@@ -32,9 +34,9 @@ class Context:
 
     def __init__(self, model: Model, form: Form) -> None:
         params = C.llama_context_default_params()
-        params.n_ctx = form.lanes * form.context
+        params.n_ctx = form.context if form.unified else form.lanes * form.context
         params.n_seq_max = self.lanes = form.lanes
-        params.kv_unified = False  # each lane attends over its own cells only
+        params.kv_unified = form.unified  # else each lane attends over its own cells only
         params.n_batch = params.n_ubatch = form.batch
         params.n_outputs_max = form.lanes
         params.n_threads = params.n_threads_batch = form.threads
@@ -61,6 +63,10 @@ class Context:
     def keep(self, lane: int, count: int) -> bool:
         """Forget everything in the lane past its first ``count`` tokens. False where it cannot."""
         return bool(C.llama_memory_seq_rm(self._memory, lane, count, -1))
+
+    def share(self, source: int, target: int) -> None:
+        """Let an empty lane of a unified context have what another has, without a copy."""
+        C.llama_memory_seq_cp(self._memory, source, target, -1, -1)
 
     def save(self, lane: int) -> memoryview:
         """A copy of the lane's state."""

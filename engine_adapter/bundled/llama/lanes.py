@@ -12,6 +12,7 @@ from engine_adapter.bundled.config import Defaults, Settings
 from engine_adapter.bundled.llama.context import Context, Form
 from engine_adapter.bundled.llama.model import Model, ModelRefused
 from engine_adapter.bundled.llama.reading import ReadingRoom
+from engine_adapter.bundled.llama.rests import Rests
 from engine_adapter.bundled.llama.sampler import Sampler
 from engine_adapter.bundled.llama.transfer import F16, Unknown
 from engine_adapter.bundled.portion import Portion
@@ -42,11 +43,16 @@ class Lanes:
         self._writing = Context(model, form)
         self._own = {slot: slot for slot in range(settings.slots)}
         self._reading: ReadingRoom | None = None
+        self._rests: Rests | None = None
         self._at: dict[int, Context] = {}
         self._probe()
         name, flash = settings.kv_type, settings.flash_attention
         if lanes := attention.reading_lanes(settings.slots, name, flash, card=card):
             self._open_reading_room(model, replace(form, lanes=lanes, kv_type=F16))
+        tokens = attention.rest_tokens(settings.slots, self.context)
+        if self._reading and tokens:
+            together = replace(form, context=tokens, kv_type=F16, unified=True)
+            self._rests = Rests(self._writing, Context(model, together), tokens)
 
     def _probe(self) -> None:
         """Compute three tokens. A build for another processor dies here, at once and in loading,
@@ -84,6 +90,26 @@ class Lanes:
     def decode(self, portions: Many[Portion]) -> int:
         """See ``device.Device``."""
         self._at = {}
+        together = self._gather(portions)
+        if together and self._rests:
+            if (result := self._rests.decode(together)) != 0:
+                return result
+            self._at |= dict.fromkeys(self._rests.context.rows, self._rests.context)
+            portions = [p for p in portions if p not in together]
+        if (result := self._read_and_write(portions)) != 0 and self._rests:
+            self._rests.undo(together)
+        return result
+
+    def _gather(self, portions: Many[Portion]) -> list[Portion]:
+        """What is read together in this step."""
+        if self._rests is None or self._reading is None:
+            return []
+        together = self._rests.chosen(portions)
+        for portion in together:
+            self._reading.leave(portion.slot)
+        return together
+
+    def _read_and_write(self, portions: Many[Portion]) -> int:
         room = self._reading
         read = [p for p in portions if room and room.takes(p)]
         if room and read:
@@ -125,6 +151,7 @@ class Lanes:
 
     def keep(self, slot: int, count: int) -> None:
         """See ``device.Device``."""
+        self._bring_home(slot)
         if self._reading and slot in self._reading.lanes:
             self._reading.keep(slot, count)
         elif not self._writing.keep(slot, count):
@@ -132,6 +159,7 @@ class Lanes:
 
     def save(self, slot: int) -> memoryview:
         """See ``device.Device``."""
+        self._bring_home(slot)
         if self._reading and slot in self._reading.lanes:
             return self._reading.save(slot)
         return self._writing.save(slot)
@@ -140,17 +168,23 @@ class Lanes:
         """See ``device.Device``."""
         return self._writing.load(slot, state)
 
+    def _bring_home(self, slot: int) -> None:
+        if self._rests:
+            self._rests.leave(slot)
+
+    def _contexts(self) -> list[Context]:
+        beside = (self._reading, self._rests)
+        return [self._writing, *(room.context for room in beside if room)]
+
     def use_threads(self, count: int) -> None:
         """See ``device.Device``."""
-        self._writing.use_threads(count)
-        if self._reading:
-            self._reading.context.use_threads(count)
+        for context in self._contexts():
+            context.use_threads(count)
 
     def close(self) -> None:
         """Free the contexts; nothing may be asked of them afterwards."""
-        self._writing.close()
-        if self._reading:
-            self._reading.context.close()
+        for context in self._contexts():
+            context.close()
 
     def release(self, sequence: Sequence) -> None:
         """See ``device.Device``."""

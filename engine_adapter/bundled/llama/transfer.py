@@ -65,14 +65,18 @@ def converted(state: memoryview, *, lanes: int, to: int) -> memoryview:
     end = reader.at
     if reader.data[end:].any():
         raise Unknown("more in the state than one lane's keys and values")
-    out = np.zeros(16 + (end - start) + 4 * (lanes - 1), np.uint8)
+    out = np.empty(16 + (end - start) + 4 * (lanes - 1), np.uint8)
     out[:8] = head
     out[8:16] = np.array([lanes, cells], "<u4").view(np.uint8)
-    body = out[16 : 16 + end - start]
-    body[:] = reader.data[start:end]
+    out[16 + end - start :] = 0
+    body, done = out[16 : 16 + end - start], 0
     for at, kind, size in spans:
-        body[at - start - 12 : at - start - 8] = np.array([to], "<i4").view(np.uint8)
-        _convert(reader.data[at : at + size], body[at - start : at - start + size], kind, to)
+        at -= start
+        body[done:at] = reader.data[start + done : start + at]
+        body[at - 12 : at - 8] = np.array([to], "<i4").view(np.uint8)
+        done = at + size
+        _convert(reader.data[start + at : start + done], body[at:done], kind, to)
+    body[done:] = reader.data[start + done : end]
     return out.data
 
 

@@ -121,6 +121,28 @@ def test_the_next_turn_computes_only_what_is_new() -> None:
     assert house.lanes.loads == 0, "the lane itself was there still"
 
 
+def test_while_there_is_time_most_lanes_are_emptied_into_memory() -> None:
+    house = House(slots=4, limit=3 * 50 * BYTES)
+    for at, domain in enumerate("abcd"):
+        house.run(text(1000 * at, 50), domain)
+    while house.cache.put_by():
+        house.cache.check_integrity()
+    assert house.cache.bytes == 3 * 50 * BYTES
+    assert {lane for lane, tokens in house.lanes.lanes.items() if tokens} == {3}, "the newest"
+    assert house.run([*text(0, 50), 7], "a") == 50
+    assert house.run([*text(3000, 50), 7], "d") == 50
+
+
+def test_nothing_is_forgotten_to_empty_a_lane() -> None:
+    house = House(slots=2, limit=60 * BYTES)
+    for at, domain in enumerate("ab"):
+        house.run(text(1000 * at, 50), domain)
+    assert house.cache.put_by()
+    assert not house.cache.put_by()
+    assert house.run([*text(0, 50), 7], "a") == 50
+    assert house.run([*text(1000, 50), 7], "b") == 50
+
+
 def test_a_state_moves_to_memory_when_its_lane_is_needed_and_comes_back() -> None:
     house = House(slots=1)
     house.run(text(0, 50), "a")

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from engine_adapter.bundled.pace import Reading
 from engine_adapter.bundled.portion import Portion
 from engine_adapter.bundled.scheduler import AGED_S, Scheduler
 from engine_adapter.bundled.sequence import Sequence
@@ -274,3 +275,16 @@ def check_step(scheduler: Scheduler, prompt_tokens: int) -> None:
         if running.written >= running.room:
             finish(scheduler, running)
     scheduler.check_integrity()
+
+
+def test_who_reads_is_weighed_against_who_writes_by_user_and_by_class() -> None:
+    scheduler = Scheduler(slots=9, queue=9)
+    for id_, user in enumerate("aab"):
+        scheduler.submit(Sequence(id=id_, known=[1], room=99, user=user))
+    admit(scheduler)
+    writers = scheduler.writers()
+    for id_, (user, priority) in enumerate((("c", 0), ("c", 0), ("d", 0), ("e", 1)), 10):
+        known = [1] * (100 + id_)
+        scheduler.submit(Sequence(id=id_, known=known, room=9, user=user, priority=priority))
+    admit(scheduler)
+    assert scheduler.reading(writers) == Reading(prompts=4, longest=113, each=2 / 2)
