@@ -42,11 +42,14 @@ _SURROGATE = re.compile("[\ud800-\udfff]")
 class Answer:
     """Reads one answer: ``feed()`` it bytes until ``over``, then ``end()`` it.
 
-    ``begun`` once a piece of the answer came, ``over`` once no more bytes are needed.
+    ``begun`` once a piece of the answer came, ``over`` once no more bytes are needed. With
+    ``calls_tell`` an answer that calls tools ends with them, though the engine said "stop": some
+    end every answer so.
     """
 
-    def __init__(self, tags: ThinkingTags | None) -> None:
+    def __init__(self, tags: ThinkingTags | None, *, calls_tell: bool = False) -> None:
         self.begun = False
+        self._calls_tell = calls_tell
         self._parser = sse.Parser()
         self._tags = tags
         self._done = False
@@ -111,8 +114,8 @@ class Answer:
 
     def _finish(self) -> FinishReason:
         reason = REASONS.get(self._reason or "", "other")
-        # Some engines end every answer with "stop", calls or not.
-        return "tool_calls" if reason == "stop" and self._calls.any else reason
+        called = self._calls_tell and self._calls.any
+        return "tool_calls" if reason == "stop" and called else reason
 
     def _frame(self, frame: Mapping[str, Any]) -> Iterator[Event]:
         if isinstance(frame.get("usage"), dict):

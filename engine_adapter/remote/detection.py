@@ -16,7 +16,7 @@ from engine_adapter.remote import client as line
 from engine_adapter.remote import faults
 from engine_adapter.remote.client import Timeouts
 from engine_adapter.remote.kinds import Kind
-from engine_adapter.remote.signs import SIGNS, Reply
+from engine_adapter.remote.signs import SIGNS, VERSION_AT, Reply
 
 if TYPE_CHECKING:
     import httpx
@@ -75,21 +75,25 @@ async def look(
 
 
 async def _recognised(client: httpx.AsyncClient, listing: Reply, timeouts: Timeouts) -> Found:
-    facts = []
-    replies = {listing.path: listing}
-    version = None
-    for sign in SIGNS:
-        if sign.path not in replies:
+    facts: list[Fact] = []
+    replies: dict[str, Reply | None] = {listing.path: listing}
+
+    async def at(path: str) -> Reply | None:
+        if path not in replies:
+            replies[path] = None
             with suppress(EngineError):
-                replies[sign.path] = await _asked(client, sign.path, timeouts)
-        reply = replies.get(sign.path)
-        if reply is None or not sign.seen(reply):
-            continue
-        facts.append(Fact(sign.path, reply.status, sign.name, sign.kind))
-        version = _version(reply) or version
-        if sign.proves:
-            return Found(sign.kind, version, tuple(facts), _trouble(listing, sign.kind))
-    kind = next((fact.kind for fact in facts), None)
+                replies[path] = await _asked(client, path, timeouts)
+        return replies[path]
+
+    for sign in SIGNS:
+        reply = await at(sign.path)
+        if reply is not None and sign.seen(reply):
+            facts.append(Fact(sign.path, reply.status, sign.name, sign.kind))
+            if sign.proves:
+                break
+    # What proves a kind was found last; else the first of the signs that only speak for one.
+    kind = None if not facts else facts[-1 if sign.proves else 0].kind
+    version = _version(await at(VERSION_AT[kind])) if kind and kind in VERSION_AT else None
     return Found(kind, version, tuple(facts), _trouble(listing, kind))
 
 
@@ -114,7 +118,7 @@ def _trouble(listing: Reply, kind: Kind | None) -> EngineError | None:
     return faults.instead_of_stream(listing.body)
 
 
-def _version(reply: Reply) -> str | None:
-    told = reply.told if isinstance(reply.told, dict) else {}
+def _version(reply: Reply | None) -> str | None:
+    told = reply.told if reply is not None and isinstance(reply.told, dict) else {}
     version = told.get("version") or told.get("build_info")
     return version[:80] if isinstance(version, str) and version.isprintable() else None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from engine_adapter.types import Gauges
@@ -58,6 +58,28 @@ def gauges(page: bytes, names: Names) -> Gauges:
         prefix_hits=_share(hits / asked) if hits is not None and asked else rate,
         preempted=_whole(_sum(told, names.preempted)),
         written_tokens=_whole(_sum(told, names.written)),
+    )
+
+
+def together(parts: Sequence[Gauges]) -> Gauges:
+    """Several engines as one: counts are added up, of shares it is the mean."""
+
+    def counted(name: str) -> int | None:
+        values = [value for part in parts if (value := getattr(part, name)) is not None]
+        return sum(values) if values else None
+
+    def shared(name: str) -> float | None:
+        values = [value for part in parts if (value := getattr(part, name)) is not None]
+        return sum(values) / len(values) if values else None
+
+    return Gauges(
+        running=counted("running"),
+        waiting=counted("waiting"),
+        slots=counted("slots"),
+        kv_use=shared("kv_use"),
+        prefix_hits=shared("prefix_hits"),
+        preempted=counted("preempted"),
+        written_tokens=counted("written_tokens"),
     )
 
 

@@ -14,7 +14,7 @@ from urllib.parse import quote
 from engine_adapter.errors import Broken, EngineError, Refused
 from engine_adapter.remote import cards
 from engine_adapter.remote.cards import flag, number, part
-from engine_adapter.remote.gauge_text import Names
+from engine_adapter.remote.gauge_text import Names, together
 from engine_adapter.remote.openai import OpenAIEngine
 from engine_adapter.remote.payload import CONTINUE
 from engine_adapter.types import Gauges, ModelCard, ModelState
@@ -50,12 +50,18 @@ class LlamacppEngine(OpenAIEngine):
         }
     )
     renamed: ClassVar[Mapping[str, str]] = {"repetition_penalty": "repeat_penalty"}
+    _which: tuple[str, ...] = ()
+    """How a router's loaded models are meant; none where there is one model alone."""
 
     async def gauges(self) -> Gauges:
-        """See ``Gauged.gauges``. Slots tell most; counts only where it was started with metrics."""
-        counted = await self._measured("metrics", NAMES)
+        """See ``Gauged.gauges``. Slots tell most; counts only where it was started with metrics.
+        A router tells each loaded model's own: then it is theirs together."""
+        return together([await self._gauges_of(which) for which in self._which or ("",)])
+
+    async def _gauges_of(self, which: str) -> Gauges:
+        counted = await self._measured(f"metrics{which}", NAMES)
         try:
-            slots = await self._told("slots")
+            slots = await self._told(f"slots{which}")
         except (Refused, Broken):
             return counted
         rows = [slot for slot in slots if isinstance(slot, dict)] if isinstance(slots, list) else []
@@ -80,27 +86,36 @@ class LlamacppEngine(OpenAIEngine):
     async def _cards(self) -> list[ModelCard]:
         listing = await self._told("v1/models")
         rows = cards.listed(listing, card=_card)
-        # Only of a model in memory is there more to tell; asking for another might load it.
+        # Only of a model in memory is there more to tell.
+        loaded = [row.name for row in rows if row.state == "loaded"]
+        which = {name: _only(name) for name in loaded if _routes(listing)}
+        self._which = tuple(which.values())
         return [
-            await self._detailed(row, alone=len(rows) == 1) if row.state == "loaded" else row
+            await self._detailed(row, which.get(row.name, "")) if row.name in loaded else row
             for row in rows
         ]
 
-    async def _detailed(self, card: ModelCard, *, alone: bool) -> ModelCard:
+    async def _detailed(self, card: ModelCard, which: str) -> ModelCard:
         props: Any = {}
         with suppress(EngineError):
-            which = "" if alone else f"?model={quote(card.name, safe='')}"
             props = await self._told(f"props{which}")
-        settings, template = (
-            part(props, "default_generation_settings"),
-            part(props, "chat_template_caps"),
-        )
+        settings = part(props, "default_generation_settings")
+        template = part(props, "chat_template_caps")
         return replace(
             card,
             context_length=number(settings.get("n_ctx")) or card.context_length,
             vision=flag(part(props, "modalities").get("vision")),
             tools=flag(template.get("supports_tools")),
         )
+
+
+def _only(name: str) -> str:
+    # Without this a look at a model that is just being unloaded would load it again.
+    return f"?model={quote(name, safe='')}&autoload=false"
+
+
+def _routes(listing: Mapping[str, Any]) -> bool:
+    return any(isinstance(row, dict) and "status" in row for row in listing["data"])
 
 
 def _card(model: Mapping[str, Any]) -> ModelCard:

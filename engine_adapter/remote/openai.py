@@ -93,4 +93,4 @@ class OpenAIEngine(HttpEngine):
 
     def _reader(self, request: Request) -> Answer:
         # An answer that goes on was past its reasoning, or its first part told where it is.
-        return Answer(None if request.continue_final else ThinkingTags())
+        return Answer(None if request.continue_final else ThinkingTags(), calls_tell=True)

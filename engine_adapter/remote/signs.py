@@ -89,3 +89,12 @@ SIGNS = (
     Sign("lists models as OpenAI does", _LIST, "openai", _lists, proves=False),
 )  # fmt: skip
 """In the order in which they are looked for."""
+
+VERSION_AT: Mapping[Kind, str] = {
+    "llamacpp": "props",
+    "ollama": "api/version",
+    "vllm": "version",
+    "sglang": "server_info",
+    "trtllm": "version",
+}
+"""Where each kind tells its version, if it does."""

@@ -32,6 +32,9 @@ HOW: dict[Kind, str] = {
 }
 
 
+VERSIONS = {"llamacpp": "b1-0c1e570", "ollama": "0.33.0", "vllm": "0.32.0", "trtllm": "1.3.0"}
+
+
 @pytest.mark.parametrize("kind", ADAPTERS)
 async def test_every_kind_is_found_and_it_is_said_how(kind: Kind) -> None:
     async with pair(kind) as it:
@@ -39,6 +42,7 @@ async def test_every_kind_is_found_and_it_is_said_how(kind: Kind) -> None:
         assert (found.kind, found.error) == (kind, None)
         assert found.facts[-1].sign == HOW[kind]
         assert found.facts[-1].status == 200
+        assert found.version == VERSIONS.get(kind)
         assert {call.method for call in it.notes.calls} == {"GET"}
 
 

@@ -11,7 +11,7 @@ from engine_adapter.engine import Loader, Puller
 from engine_adapter.errors import Broken, EngineError
 from engine_adapter.remote import cards
 from engine_adapter.remote.kinds import ADAPTERS, Kind, open_engine
-from engine_adapter.types import ModelCard, Pulled
+from engine_adapter.types import Gauges, ModelCard, Pulled
 from tests.conformance.ollama import Ollama
 from tests.conformance.server import Call, Reply, Stream, of, serving
 from tests.unit.engine_remote.imitated import pair
@@ -86,11 +86,30 @@ async def test_a_router_of_llama_cpp_tells_states_and_only_what_is_loaded_is_ask
         row("e", value="downloading"),
     ]
     props = {"modalities": {"vision": True}, "default_generation_settings": {"n_ctx": 4096}}
-    found = await listed("llamacpp", {"/v1/models": {"data": rows}, "/props?model=a": props})
+    found = await listed(
+        "llamacpp", {"/v1/models": {"data": rows}, "/props?model=a&autoload=false": props}
+    )
     states = [card.state for card in found]
     assert states == ["loaded", "available", "loading", "failed", "available"]
     assert (found[0].context_length, found[0].vision) == (4096, True)
     assert found[3].reason == "exit code 1"
+
+
+async def test_a_router_of_llama_cpp_tells_the_gauges_of_all_it_has_loaded() -> None:
+    rows = [{"id": name, "status": {"value": "loaded"}} for name in ("a", "b/c")]
+    slots = [{"n_ctx": 100, "is_processing": True, "n_prompt_tokens": 50}, {"n_ctx": 100}]
+    routes = {
+        "/v1/models": {"data": rows},
+        "/slots?model=a&autoload=false": slots,
+        "/slots?model=b%2Fc&autoload=false": slots[1:],
+    }
+    async with serving(Routes(routes)) as notes:
+        engine = open_engine("llamacpp", notes.url)
+        assert await engine.gauges() == Gauges()
+        await engine.models()
+        told = await engine.gauges()
+        await engine.aclose()
+    assert told == Gauges(running=1, slots=3, kv_use=0.125)
 
 
 async def test_lm_studio_before_its_newer_routes() -> None:

@@ -14,6 +14,7 @@ from engine_adapter.types import (
     Event,
     Failed,
     Finished,
+    FinishReason,
     Reasoning,
     Request,
     Sampling,
@@ -204,7 +205,11 @@ def test_what_cannot_be_sent_as_meant_is_refused(request_: Request) -> None:
         payload(request_, frozenset())
 
 
-def test_an_end_that_does_not_speak_of_the_calls_is_theirs_all_the_same() -> None:
+@pytest.mark.parametrize(("told", "end"), [("stop", "tool_calls"), ("length", "length")])
+def test_an_end_that_does_not_speak_of_the_calls_is_theirs_all_the_same(
+    told: str, end: FinishReason
+) -> None:
     call = {"index": 0, "id": "c", "function": {"name": "f", "arguments": "{}"}}
-    assert events(delta(tool_calls=[call]), delta("stop"), DONE)[-1] == Finished("tool_calls")
-    assert events(delta(tool_calls=[call]), delta("length"), DONE)[-1] == Finished("length")
+    answer = Answer(None, calls_tell=True)
+    list(answer.feed(delta(tool_calls=[call]) + delta(told) + DONE))
+    assert list(answer.end()) == [Finished(end)]
