@@ -17,7 +17,7 @@ async def temporary(visitor: Visitor, **options: object) -> Window:
     """Alice on an empty temporary chat, by the link beside "New chat"."""
     alice = await visitor.person(visitor.house.alice, **options)
     if options["viewport"]["width"] < 800:
-        await alice.page.locator("[popovertarget=sidebar]").first.click()
+        await alice.page.locator("header [popovertarget=sidebar]").click()
     await alice.page.locator("#sidebar a[href='/temporary/']").click()
     await alice.page.wait_for_url("**/temporary/")
     return alice
