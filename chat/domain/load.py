@@ -93,9 +93,10 @@ class Load:
 
     @property
     def tokens_per_s(self) -> float:
-        """On average over the minutes in which anything was written."""
-        busy = [minute.tokens_per_s for minute in self.minutes if minute.tokens_per_s]
-        return sum(busy) / len(busy) if busy else 0.0
+        """On average over the time in which anything was written; of a minute with less than one
+        answer on average, that share of it."""
+        busy = sum(min(1.0, minute.running) for minute in self.minutes)
+        return sum(minute.tokens_per_s for minute in self.minutes) / busy if busy else 0.0
 
 
 def of_the_last_hour() -> dict[UUID, Load]:

@@ -6,7 +6,8 @@ const SILENCE_MS = 4000;
 const GREETING_MS = 700;
 const DEAD_MS = 40_000; // a socket that lives says something every 24 s, be it only a blank
 // Left alone: nodes that are equal already, what is being typed, and what was unfolded.
-const KEEP = { ignoreActiveValue: true, callbacks: { beforeAttributeUpdated: (name) => name !== "open" } };
+const isMine = (name, node) => name === "open" || (name === "value" && node === document.activeElement);
+const KEEP = { callbacks: { beforeAttributeUpdated: (name, node) => !isMine(name, node) } };
 
 const scroller = document.querySelector("#scroller");
 const messages = document.querySelector("#messages");
@@ -96,8 +97,7 @@ function askFor(answer) {
 // The article that a part of a frame belongs to: m-<uuid>, without -blocks or -open.
 const articleId = (id) => id.slice(0, "m-".length + 36);
 
-const END = ":scope > article:is(:last-child, :has(+ .undo:last-child))";
-const theLast = () => messages.querySelector(END);
+const theLast = () => messages.querySelector(":scope > article:is(:last-child, :has(+ .undo:last-child))");
 
 // An answer began that this page has not: its own question is on the way, or it was asked elsewhere,
 // after the last message here or on another branch. Other branches are left alone.
