@@ -7,7 +7,7 @@ from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from typing import Any
 
-from engine_adapter.errors import ContextTooLong
+from engine_adapter.errors import ContextTooLong, Overloaded
 from engine_adapter.scripted import ScriptedEngine
 from engine_adapter.types import (
     Event,
@@ -20,7 +20,7 @@ from engine_adapter.types import (
     Turn,
     Usage,
 )
-from tests.conformance.server import Call, Reply, Stream, of
+from tests.conformance.server import Call, Reply, Stream, of, whole
 
 Json = dict[str, Any]
 
@@ -49,7 +49,8 @@ class Ollama:
             case ("POST", "/api/show"):
                 return of({"capabilities": ["completion", "tools", "thinking"], "parameters": ""})
             case ("POST", "/api/pull"):
-                return Stream(_lines(self.pulls), _NDJSON)
+                rows = [json.dumps(row).encode() + b"\n" for row in self.pulls]
+                return Stream(whole(*rows), _NDJSON)
             case ("POST", "/api/chat") if not body.get("messages"):
                 self.loaded = body.get("keep_alive") != 0
                 done = "load" if self.loaded else "unload"
@@ -82,6 +83,8 @@ class Ollama:
         first = await anext(events)
         if isinstance(first, Failed):
             await events.aclose()
+            if isinstance(first.error, Overloaded):
+                return of({"error": "server busy, please try again.  maximum pending"}, 503)
             assert isinstance(first.error, ContextTooLong)
             return of({"error": "the input length exceeds the context length"}, 400)
         return Stream(self._answer(first, events), _NDJSON)
@@ -99,7 +102,9 @@ class Ollama:
                 if isinstance(event, Finished):
                     yield self._last(event)
                     return
-                assert not isinstance(event, Failed)
+                if isinstance(event, Failed):
+                    yield b'{"error":"words"}\n'
+                    return
                 event = await anext(events)
 
     def _line(self, **message: str) -> bytes:
@@ -129,8 +134,3 @@ _CLOUD = {
     "digest": "c",
     "details": {},
 }
-
-
-async def _lines(rows: list[Json]) -> AsyncGenerator[bytes, None]:
-    for row in rows:
-        yield json.dumps(row).encode() + b"\n"

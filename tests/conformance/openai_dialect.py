@@ -10,7 +10,7 @@ from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing
 from typing import Any
 
-from engine_adapter.errors import ContextTooLong, EngineError, Refused
+from engine_adapter.errors import ContextTooLong, EngineError, Overloaded, Refused
 from engine_adapter.scripted import ScriptedEngine
 from engine_adapter.types import (
     Event,
@@ -78,6 +78,15 @@ class OpenAIDialect:
         told = {"message": text, "type": "invalid_request_error", "param": "messages"}
         return of({"error": told | {"code": "context_length_exceeded"}}, 400)
 
+    def busy(self) -> Reply | Stream:
+        """What is answered when it is full."""
+        told = {"message": "Rate limit reached", "type": "rate_limit_exceeded", "code": None}
+        return of({"error": told}, 429, **{"Retry-After": "7"})
+
+    def broken(self) -> list[bytes]:
+        """What comes when it fails in the middle, before the end; of none the line breaks."""
+        return [self.sse({"error": {"message": "words", "type": "server_error", "code": None}})]
+
     def failed(self, error: EngineError) -> Reply:
         """What is answered when nothing else fits."""
         status = 404 if isinstance(error, Refused) else 500
@@ -108,9 +117,14 @@ class OpenAIDialect:
         first = await anext(events)
         if isinstance(first, Failed):
             await events.aclose()
-            too_long = isinstance(first.error, ContextTooLong)
-            return self.too_long(first.error) if too_long else self.failed(first.error)  # type: ignore[arg-type]  # too_long says which
+            return self.refused(first.error)
         return Stream(self.pieces(first, events, call), self.headers)
+
+    def refused(self, error: EngineError) -> Reply | Stream:
+        """What is answered instead of a stream."""
+        if isinstance(error, ContextTooLong):
+            return self.too_long(error)
+        return self.busy() if isinstance(error, Overloaded) else self.failed(error)
 
     def asked(self, body: Json) -> Request:
         """The scripted engine's request behind a call."""
@@ -143,5 +157,11 @@ class OpenAIDialect:
                         yield self.sse(self.usage(event.usage))
                     yield DONE
                     return
-                assert not isinstance(event, Failed)
+                if isinstance(event, Failed):
+                    pieces = self.broken()
+                    for piece in pieces:
+                        yield piece
+                    if not pieces:
+                        raise ConnectionAbortedError
+                    return
                 event = await anext(events)

@@ -12,8 +12,8 @@ from typing import Any
 
 from engine_adapter.errors import ContextTooLong, EngineError, Refused
 from engine_adapter.types import Usage
-from tests.conformance.openai_dialect import Json, OpenAIDialect
-from tests.conformance.server import Call, Reply, Stream, of
+from tests.conformance.openai_dialect import DONE, Json, OpenAIDialect
+from tests.conformance.server import Call, Reply, Stream, of, whole
 
 
 def _flat(message: str, status: int, kind: str = "BadRequestError") -> Reply:
@@ -61,6 +61,11 @@ class Llamacpp(OpenAIDialect):
 
     def first(self) -> Json:
         return self.frame({"role": "assistant", "content": None})
+
+    def busy(self) -> Reply:
+        # It has no end to its line; so it answers while a model is loaded.
+        told = {"message": "Loading model", "type": "unavailable_error", "code": 503}
+        return of({"error": told}, 503)
 
     def usage(self, usage: Usage) -> Json:
         told = _usage(usage) | {"prompt_tokens_details": {"cached_tokens": 0}}
@@ -129,6 +134,13 @@ class Vllm(OpenAIDialect):
         del frame["choices"][0]["token_ids"]
         return frame | {"prompt_token_ids": None, "prompt_text": None}
 
+    def busy(self) -> Reply | Stream:
+        return of({"error": {"message": "full", "type": "Service Unavailable", "code": 503}}, 503)
+
+    def broken(self) -> list[bytes]:
+        told = {"message": "words", "type": "InternalServerError", "param": None, "code": 500}
+        return [self.sse({"error": told}), DONE]
+
     def last(self, finish: str) -> Json:
         frame = self.frame({"content": ""}, finish)
         frame["choices"][0]["stop_reason"] = None
@@ -196,6 +208,14 @@ class Sglang(OpenAIDialect):
         }
         return _chunk(self.model, choice)
 
+    def busy(self) -> Stream:
+        # A stream is promised before it looks at its line.
+        told = {"message": "The request queue is full.", "type": "x", "param": None, "code": 503}
+        return Stream(whole(self.sse({"error": told}), DONE), self.headers)
+
+    def broken(self) -> list[bytes]:
+        return [self.sse({"error": {"message": "words", "code": 500}}), DONE]
+
     def usage(self, usage: Usage) -> Json:
         rest = {"prompt_tokens_details": None, "reasoning_tokens": 0}
         told = _usage(usage) | rest | {"completion_tokens_details": None}
@@ -248,6 +268,12 @@ class Trtllm(OpenAIDialect):
             400,
         )
 
+    def busy(self) -> Reply:
+        return _flat("The server is overloaded", 503, "ServiceUnavailable")
+
+    def broken(self) -> list[bytes]:
+        return []
+
     def sse(self, frame: Json) -> bytes:
         # Nothing that is null is sent, and each line ends with a space.
         return super().sse(_without_null(frame)).replace(b"\n\n", b" \n\n")
@@ -272,6 +298,13 @@ class Llmd(Vllm):
             token = call.headers.get("x-session-token", "pod-1")
             return Stream(reply.pieces, {**reply.headers, "x-session-token": token})
         return reply
+
+    def busy(self) -> Reply:
+        why = {"x-llm-d-request-dropped-reason": "saturated", "Content-Type": "text/plain"}
+        return Reply(429, b"system saturated", why)
+
+    def broken(self) -> list[bytes]:
+        return []
 
     def failed(self, error: EngineError) -> Reply:
         if isinstance(error, Refused):
@@ -310,6 +343,13 @@ class Lmstudio(OpenAIDialect):
         if isinstance(reply, Reply) and reply.status == 404:
             return of({"error": f"Unexpected endpoint or method. ({call.method} {call.path})"})
         return reply
+
+    def busy(self) -> Reply:
+        return of({"error": "Too many requests"}, 429)
+
+    def broken(self) -> list[bytes]:
+        told = b'{"error": {"type": "internal_error", "message": "words"}}'
+        return [b"event: error\ndata: " + told + b"\n\n"]
 
     def too_long(self, error: ContextTooLong) -> Reply:
         text = (

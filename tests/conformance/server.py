@@ -38,7 +38,8 @@ class Reply:
 
 @dataclass(frozen=True)
 class Stream:
-    """A reply of status 200 whose body comes piece by piece."""
+    """A reply of status 200 whose body comes piece by piece. Where they raise ``ConnectionError``
+    the line breaks."""
 
     pieces: AsyncGenerator[bytes, None]
     headers: Mapping[str, str]
@@ -57,6 +58,12 @@ class Notes:
     url: str = ""
     calls: list[Call] = field(default_factory=list)
     hung_up: int = 0
+
+
+async def whole(*pieces: bytes) -> AsyncGenerator[bytes, None]:
+    """Pieces of a stream that are all there."""
+    for piece in pieces:
+        yield piece
 
 
 def of(value: Any, status: int = 200, **headers: str) -> Reply:

@@ -24,7 +24,9 @@ from engine_adapter.types import (
     ToolCall,
     ToolCallPiece,
     Turn,
+    Usage,
 )
+from tests.unit.engine_remote.replay import GOLDEN
 from tests.unit.engine_remote.test_openai_answer import DONE, delta, events, frame
 
 END = delta("tool_calls")
@@ -213,3 +215,17 @@ def test_an_end_that_does_not_speak_of_the_calls_is_theirs_all_the_same(
     answer = Answer(None, calls_tell=True)
     list(answer.feed(delta(tool_calls=[call]) + delta(told) + DONE))
     assert list(answer.end()) == [Finished(end)]
+
+
+@pytest.mark.parametrize(
+    ("engine", "end"),
+    [("vllm_cpu", Finished("tool_calls", Usage(34, 52))), ("sglang_cpu", Finished("length"))],
+)
+def test_recorded_calls(engine: str, end: Finished) -> None:
+    # vLLM tells usage with every frame here, SGLang names a call's fields null after the first.
+    recorded = (GOLDEN / engine / "chat_tools_required.body").read_bytes()
+    first, *pieces, last = events(recorded)
+    assert isinstance(first, ToolCallPiece)
+    assert (first.index, first.name, bool(first.id)) == (0, "get_weather", True)
+    assert all(isinstance(p, ToolCallPiece) and p.id is None and p.arguments for p in pieces)
+    assert last == end
