@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-import asyncio
-import socket
-import threading
 from collections.abc import Iterator
 
 import pytest
-import uvicorn
 from django.urls import reverse
 
 from accounts.models import AuditEntry, Group
 from chat.domain import connections, vault
 from chat.models import EngineConnection, LanguageModel
-from engine_adapter.bundled.server import create_app
-from engine_adapter.scripted import ScriptedEngine
 from tests import factories
+from tests.listening import listening
 from tests.people import People, browser, person
 from tests.scripts import SCRIPT
 
@@ -28,19 +23,9 @@ ADD = "/engines/add/"
 
 @pytest.fixture
 def address() -> Iterator[str]:
-    """An engine that listens on a port of this machine."""
-    with socket.socket() as door:
-        door.bind(("127.0.0.1", 0))
-        door.listen()
-        config = uvicorn.Config(
-            create_app(ScriptedEngine(SCRIPT)), log_config=None, lifespan="off", access_log=False
-        )
-        server = uvicorn.Server(config)
-        serving = threading.Thread(target=lambda: asyncio.run(server.serve(sockets=[door])))
-        serving.start()
-        yield f"http://127.0.0.1:{door.getsockname()[1]}"
-        server.should_exit = True
-        serving.join()
+    """Where an engine listens."""
+    with listening(SCRIPT) as url:
+        yield url
 
 
 def told(**more: str) -> dict[str, str]:
