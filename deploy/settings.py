@@ -85,6 +85,8 @@ TEMPLATES = [
     },
 ]
 
+FORM_RENDERER = "deploy.fields.Renderer"
+
 # What must survive, and what need not
 
 DATABASES = {

@@ -3,6 +3,7 @@
 from django.urls import include, path
 
 from deploy import views
+from deploy.design import design
 from deploy.manifest import manifest
 
 handler400 = "deploy.views.bad_request"
@@ -13,6 +14,7 @@ handler500 = "deploy.views.server_error"
 urlpatterns = [
     path("healthz", views.healthz, name="healthz"),
     path("readyz", views.readyz, name="readyz"),
+    path("design/", design, name="design"),
     path("manifest.webmanifest", manifest, name="manifest"),
     path("accounts/", include("accounts.urls")),
     path("", include("chat.urls")),

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from chat.domain.answers import Reading
+from chat.models import LanguageModel
 
 # Below that nobody needs to know; above the other the next questions may not fit.
 WORTH_TELLING: Final = 0.5
@@ -31,19 +32,20 @@ class Fill:
         return self.used >= NEARLY_FULL * self.size
 
 
-def fill(readings: Sequence[Reading]) -> Fill | None:
-    """As the last of ``readings`` that a model has answered leaves it, where that is worth telling.
+def fill(readings: Sequence[Reading], of: LanguageModel | None = None) -> Fill | None:
+    """As the last of ``readings`` that was answered leaves the window of the model that is to go
+    on, or of the one that answered; where that is worth telling.
 
     Asks the database for nothing. ``None`` also where the engine tells no numbers.
     """
     for reading in reversed(readings):
-        run, model = reading.generation, reading.message.language_model
+        run, model = reading.generation, of or reading.message.language_model
         if run is None or model is None or not model.context_length:
             continue
         size = model.context_length
         used = (run.prompt_tokens or 0) + (run.completion_tokens or 0)
         if run.reason == "context_length_exceeded":
-            used = size
+            used = run.facts.get("prompt_tokens") or size
         if used:
             return Fill(used, size) if used >= WORTH_TELLING * size else None
     return None

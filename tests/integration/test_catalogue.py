@@ -9,7 +9,7 @@ from uuid import uuid4
 import pytest
 from django.urls import reverse
 
-from chat.domain import catalogue
+from chat.domain import catalogue, connections
 from chat.models import Conversation, LanguageModel
 from engine_adapter.types import ModelCard
 from tests.integration.engine_hosts import Host, running_host
@@ -29,7 +29,7 @@ def written_down(host: Host) -> dict[str, str]:
             await engine.aclose()
 
     cards = asyncio.run(told())
-    catalogue.refresh(catalogue.bundled(), cards)
+    catalogue.refresh(connections.bundled(), cards)
     return {card.name: card.kind for card in cards}
 
 
@@ -46,7 +46,7 @@ def test_models_that_make_vectors_are_nobodys_to_talk_to(
         kinds = {"talks": "text", "tells": "text", "vectors": "embeddings"}
         assert written_down(host) == kinds
         page = alice.get(reverse("chat:new")).content.decode()
-        assert ">talks</option>" in page and ">tells</option>" in page
+        assert ">talks</b>" in page and ">tells</b>" in page
         assert "vectors" not in page
         tells = LanguageModel.objects.get(name="tells")
         # One that was written down already leaves the page when it turns out to be of that kind.

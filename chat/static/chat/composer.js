@@ -30,12 +30,9 @@ function say(id) {
   composer.querySelector("#problem").textContent = sentence;
 }
 
-// Characters as the server counts them: a surrogate pair is one. Far from the limit nothing is counted.
-function roomLeft() {
-  const limit = Number(composer.dataset.limit);
-  if (text.value.length + TELL_ROOM_BELOW < limit) return limit - text.value.length;
-  return limit - text.value.replace(/[\ud800-\udbff][\udc00-\udfff]/g, "_").length;
-}
+// Characters as the server counts them: a surrogate pair is one.
+const roomLeft = () =>
+  composer.dataset.limit - text.value.replace(/[\ud800-\udbff][\udc00-\udfff]/g, "_").length;
 
 function showRoom() {
   const room = composer.querySelector("#room");
@@ -47,8 +44,7 @@ function showRoom() {
   if (over && !room.classList.contains("error")) document.querySelector("#announcer").textContent = told;
   room.textContent = told;
   room.classList.toggle("error", over);
-  const send = composer.querySelector(".send");
-  if (send && !composer.classList.contains("htmx-request")) send.disabled = over;
+  composer.querySelector(".send:not(.htmx-request *)")?.toggleAttribute("disabled", over);
 }
 
 // Chromium needs seconds for dir="auto" over thousands of lines: a long text gets its direction at once.
@@ -82,8 +78,7 @@ function onReply(event) {
   if (event.target !== composer) return;
   const { xhr, failed } = event.detail;
   if (xhr.status === 200 && !xhr.getResponseHeader("HX-Redirect")?.includes("/sign-in/")) accepted();
-  else if (xhr.status === 0) say("#offline");
-  else if (failed) say("#refused");
+  else if (failed || !xhr.status) say(xhr.status ? "#refused" : "#offline");
   showRoom();
 }
 
@@ -91,11 +86,16 @@ const kept = text.value || stored((key) => localStorage.getItem(key));
 setDirection(kept);
 text.value = kept;
 text.setSelectionRange(kept.length, kept.length);
-text.addEventListener("beforeinput", (event) => setDirection(text.value + (event.data ?? "")));
+text.addEventListener("beforeinput", (event) => {
+  // What is far too long to be sent would keep the browser busy for many seconds.
+  const isMuch = event.data?.length > 4 * composer.dataset.limit;
+  if (isMuch) event.preventDefault();
+  say(isMuch ? "#too-much" : "");
+  setDirection(text.value + (isMuch ? "" : event.data ?? ""));
+});
 text.addEventListener("input", () => {
   clearTimeout(draftTimer);
   draftTimer = setTimeout(saveDraft, DRAFT_DELAY_MS);
-  say("");
   showRoom();
 });
 document.body.addEventListener("keydown", onKey);
