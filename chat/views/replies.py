@@ -12,7 +12,7 @@ from django.utils.http import url_has_allowed_host_and_scheme
 from django_htmx.http import replace_url, reswap, retarget
 
 from accounts.requests import PageRequest
-from chat.domain import paths
+from chat.domain import paths, window
 from chat.domain.paths import Page
 from chat.models import Conversation, Message
 from chat.views import frames
@@ -26,7 +26,8 @@ def address(message: Message) -> str:
 
 def stretch(request: PageRequest, page: Page, **more: Any) -> HttpResponse:
     """Messages for a page that is open. With ``goes_on`` its composer goes on from the last."""
-    return render(request, "chat/_stretch.html", {"page": page, "active": page.active, **more})
+    context = {"page": page, "active": page.active, "fill": window.fill(page.readings), **more}
+    return render(request, "chat/_stretch.html", context)
 
 
 def branch(request: PageRequest, message: Message, **more: Any) -> HttpResponse:
