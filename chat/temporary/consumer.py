@@ -29,6 +29,7 @@ log = logging.getLogger(__name__)
 
 State = Generation.State
 MOST_OPEN: Final = 5  # that a person has begun and not left, in one web process
+MOST_AT_ONCE: Final = 16  # things that are being done for one page
 _open: Counter[str] = Counter()
 
 
@@ -61,7 +62,7 @@ class TemporaryConsumer(Socket):
 
     async def _look(self) -> None:
         """The page learns which talk it is."""
-        await self._send(pages.place(self._place))
+        self._start(self._send(pages.place(self._place)))
 
     @property
     def _place(self) -> str:
@@ -73,6 +74,8 @@ class TemporaryConsumer(Socket):
 
     async def receive(self, text_data: str | None = None, bytes_data: bytes | None = None) -> None:
         """A question, Stop or Retry. Never waits: the end of the page must be heard at once."""
+        if len(self._tasks) > MOST_AT_ONCE:
+            return  # a page waits for each reply; this is none of ours
         command = _read(text_data or "")
         act = command.get("act", "")
         task = self._task if self._task and not self._task.done() else None
@@ -142,8 +145,8 @@ class TemporaryConsumer(Socket):
     # Answers down
 
     async def _write(self, growing: Growing, model: LanguageModel) -> None:
-        request = self._talk.request(model, self.user_id)
-        talk = self._talk
+        talk, self._stopping = self._talk, False
+        request = talk.request(model, self.user_id)
         try:
             end = await asking.write(self._engines.of(model.engine), request, growing)
         except asyncio.CancelledError:
@@ -154,7 +157,6 @@ class TemporaryConsumer(Socket):
             # Its name only: what a library says of a fault may hold what it was given.
             log.error("a temporary answer failed here: %s", type(error).__name__)
             end = asking.failed(growing, "internal")
-        self._stopping = False
         talk.answer(growing.text, is_broken=end.state in {State.FAILED, State.INTERRUPTED})
         growing.end(end)
 

@@ -11,6 +11,7 @@ from tests.e2e.test_accessible import LOOKS, no_fault
 from tests.e2e.visitor import PAGE_LIMIT_MS, Visitor, Window
 
 WORD = "yalıçapkını"
+LONG = "Write a long story about a lighthouse keeper. Take your time and tell every detail."
 
 
 async def temporary(visitor: Visitor, **options: object) -> Window:
@@ -32,11 +33,10 @@ async def test_it_is_asked_stopped_and_gone(
     page = alice.page
     faults = await no_fault(alice, "empty")
     await expect(page.get_by_text("Bu sohbetten hiçbir şey saklanmaz.")).to_be_visible()
-    await alice.ask(f"{WORD} nedir?")
+    await alice.ask(f"{LONG} Call it {WORD}.")
     await expect(alice.composer).to_have_value("")
-    await alice.until_words()
     await page.locator("#stop").click()
-    await alice.until_state("stopped", "done")
+    await alice.until_state("stopped")
     faults += await no_fault(alice, "an answer")
     await alice.ask(f"Peki {WORD} nerede yaşar?")
     await alice.until_state("done")
@@ -60,7 +60,7 @@ async def test_when_the_connection_breaks_the_page_says_that_it_is_gone(
 ) -> None:
     alice = await temporary(visitor, color_scheme=scheme, viewport=viewport)
     page = alice.page
-    await alice.ask("Write a very long poem about the Bosphorus.")
+    await alice.ask(LONG)
     await alice.until_words()
     await expect(page.locator("#over")).to_be_hidden()
     # The socket that htmx holds, closed from outside as a broken line closes it.

@@ -11,6 +11,7 @@ from django.utils import timezone
 
 from accounts.domain import provisioning
 from accounts.models import AuditEntry, Session
+from chat.domain import prompts
 from chat.models import LanguageModel
 from chat.temporary import consumer, talk
 from engine_adapter.script import Rule, Script
@@ -105,6 +106,39 @@ async def test_an_answer_that_broke_is_written_again_in_its_place(
         assert f'id="m-{answer.pk}"' in (await page.frame() or "")
         await page.see(answer, state="interrupted")
         assert engine.started == 2
+
+
+async def test_a_model_that_was_taken_away_writes_nothing_again(
+    people: People, engine: ScriptedEngine
+) -> None:
+    async with TemporaryPage(people.alice) as page:
+        await page.see(await page.ask("break it"), state="interrupted")
+        await in_database(LanguageModel.objects.update)(available=False)
+        await page.send(act="retry", talk=page.place)
+        await page.frame()
+        assert "not available any more" in page.problem
+        assert engine.started == 1
+
+
+def test_a_request_shares_the_person_s_part_of_the_engine_and_no_cache() -> None:
+    model = LanguageModel(name="scripted", instruction="Be brief.")
+    one, other = talk.Talk(), talk.Talk()
+    one.ask("Hello?")
+    one.answer("Hello.", is_broken=False)
+    one.ask("And")
+    one.answer("", is_broken=True)
+    one.ask("now?")
+    asked = one.request(model, "alice")
+    assert [(turn.role, turn.content) for turn in asked.turns] == [
+        ("system", "Be brief."),
+        ("user", "Hello?"),
+        ("assistant", "Hello."),
+        ("user", "And\n\nnow?"),
+    ]
+    assert asked.public_turns == 1
+    assert asked.user == prompts.share("alice") != prompts.share("bob")
+    assert len({asked.cache_salt, other.request(model, "alice").cache_salt,
+                prompts.cache_domain("alice", "scripted")}) == 3  # fmt: skip
 
 
 @pytest.mark.parametrize(
