@@ -10,6 +10,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from accounts.models import Group
+from chat.measuring import Point
 from chat.models import EngineConnection, LanguageModel
 
 MOST_DAYS: Final = 366
@@ -232,3 +233,26 @@ class CostsForm(forms.Form):
         label=gettext_lazy("Its power and care, a month"),
         min_value=0, max_digits=12, decimal_places=2,
     )  # fmt: skip
+
+
+class AimForm(forms.Form):
+    """What people are to get at least."""
+
+    first_s = forms.FloatField(
+        label=gettext_lazy("First word after at most (s)"), min_value=0.01, max_value=600
+    )
+    each = forms.FloatField(
+        label=gettext_lazy("Tokens a second for each at least"), min_value=0, max_value=10_000
+    )
+
+    USUAL: Final = {"first_s": "2", "each": "8"}
+
+    def __init__(self, data: Any) -> None:
+        super().__init__({name: data.get(name, usual) for name, usual in self.USUAL.items()})
+
+    def is_met_by(self, point: Point) -> bool:
+        """For 95 of 100 answers the first word, and on average the rest."""
+        if not self.is_valid() or point.first_p95_s is None or point.token_p50_s is None:
+            return False
+        fast = point.token_p50_s * self.cleaned_data["each"] <= 1
+        return fast and point.first_p95_s <= self.cleaned_data["first_s"] and not point.failed

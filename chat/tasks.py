@@ -6,14 +6,16 @@ import asyncio
 import contextlib
 import logging
 import threading
+from dataclasses import asdict
 
 from celery import shared_task
 from channels.db import database_sync_to_async
 
-from chat.domain import branches, generations, reaping, titles
+from chat import measuring
+from chat.domain import branches, capacity, generations, reaping, titles
 from chat.engines import Engines
-from chat.models import Conversation
-from engine_adapter.errors import Refused
+from chat.models import CapacityTest, Conversation
+from engine_adapter.errors import EngineError, Refused
 from engine_adapter.types import Failed, Finished, Request, Text
 
 log = logging.getLogger(__name__)
@@ -40,6 +42,47 @@ def title_conversations() -> None:
             asyncio.run(_title(titles.due(limit=_AT_ONCE)))
     finally:
         _titling.release()
+
+
+@shared_task
+def measure_capacity(test_id: str) -> None:
+    """How many people a model can serve: more and more of them, until one stops it."""
+    test = CapacityTest.objects.select_related("language_model__engine").get(pk=test_id)
+    if test.ended_at is None and not test.points:
+        asyncio.run(_measure(test))
+
+
+async def _measure(test: CapacityTest) -> None:
+    in_database = database_sync_to_async
+    engines = Engines()
+    measuring_task: asyncio.Task[str] | None = None
+    try:
+        measuring_task = asyncio.create_task(_points(engines, test))
+        while not (await asyncio.wait({measuring_task}, timeout=1.0))[0]:
+            if not await in_database(capacity.goes_on)(test):
+                measuring_task.cancel()
+                break
+        with contextlib.suppress(asyncio.CancelledError):
+            await in_database(capacity.end)(test, await measuring_task)
+            return
+        await in_database(capacity.end)(test, "stopped")
+    finally:
+        await engines.aclose()
+
+
+async def _points(engines: Engines, test: CapacityTest) -> str:
+    """All points, one after the other; why there are no more of them, where that has a reason."""
+    model = test.language_model
+    try:
+        engine = engines.of(model.engine)
+    except EngineError as error:
+        return error.code
+    for users in measuring.PEOPLE:
+        point = await measuring.measure(engine, model.name, users, salt=str(test.pk))
+        if not point.answers:
+            return "unanswered"
+        await database_sync_to_async(capacity.add)(test, asdict(point))
+    return ""
 
 
 async def _title(conversations: list[Conversation]) -> None:

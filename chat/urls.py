@@ -5,6 +5,7 @@ from django.urls import path
 from chat.views import (
     answers,
     branches,
+    capacity,
     conversations,
     engines,
     export,
@@ -35,6 +36,9 @@ urlpatterns = [
     path("models/costs/", usage.set_costs, name="set_costs"),
     path("models/now/", language_models.now, name="models_now"),
     path("models/<uuid:model_id>/", language_models.change, name="model"),
+    path("models/<uuid:model_id>/capacity/", capacity.page, name="capacity"),
+    path("models/<uuid:model_id>/capacity/begin/", capacity.begin, name="begin_capacity"),
+    path("models/<uuid:model_id>/capacity/stop/", capacity.stop, name="stop_capacity"),
     path("engines/add/", engines.add, name="add_engine"),
     path("engines/<uuid:engine_id>/", engines.change, name="engine"),
     path("engines/<uuid:engine_id>/remove/", engines.remove, name="remove_engine"),

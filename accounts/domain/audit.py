@@ -20,6 +20,7 @@ VERBS: Final = frozenset(
         "conversation.moved", "conversation.pinned",
         "conversation.renamed", "conversation.restored", "conversation.unarchived",
         "conversation.unpinned", "conversations.imported",
+        "capacity_test.begun", "capacity_test.stopped",
         "costs.changed",
         "engine.added", "engine.changed", "engine.removed",
         "folder.added", "folder.deleted", "folder.renamed",

@@ -25,7 +25,7 @@ def bars(values: Sequence[float], labels: Sequence[str], name: str) -> dict[str,
         }
         for place, (value, label) in enumerate(zip(values, labels, strict=True))
     ]  # fmt: skip
-    ends = [label.rpartition(": ")[0] for label in (labels[:1] or [""]) + (labels[-1:] or [""])]
+    ends = [label.rpartition(": ")[0] for label in [*(labels[:1] or [""]), *(labels[-1:] or [""])]]
     return {"bars": drawn, "name": name, "most": most, "ends": ends,
             "width": WIDTH, "height": HEIGHT}  # fmt: skip
 

@@ -14,7 +14,7 @@ from django.utils import timezone
 
 from accounts.domain import provisioning
 from accounts.models import Group, SetupLink, User
-from chat.domain import branches, messages, rewriting, sharing, shelves
+from chat.domain import branches, capacity, messages, rewriting, sharing, shelves
 from chat.models import EngineConnection, Folder, Generation, Share
 from tests import factories
 from tests.people import PASSWORD, browser, move_in, person
@@ -119,7 +119,9 @@ class House:
 
 
 ARGUMENTS = {
-    "chat:model": "model_id",
+    **dict.fromkeys(
+        ("chat:model", "chat:capacity", "chat:begin_capacity", "chat:stop_capacity"), "model_id"
+    ),
     **dict.fromkeys(("chat:engine", "chat:remove_engine"), "engine_id"),
     "accounts:welcome": "token",
     **dict.fromkeys(
@@ -195,5 +197,7 @@ def build(name: str = "") -> House:
     group = Group.objects.get()
     share = sharing.share(asked.answer, people=[], groups=[group], actor=them.alice)
     folder = shelves.add_folder(them.alice, "Taxes")
+    if name == "chat:stop_capacity":
+        capacity.begin(asked.answer.language_model, actor=them.administrator)
     engine = EngineConnection.objects.create(name="GPU", kind="vllm", url=ENGINE["url"])
     return House(people, asked, group, share, folder, engine, token, branch_id)

@@ -1,0 +1,26 @@
+"""The rows of conversations, answers being written, and the models that write them."""
+
+from chat.models.catalogue import CapacityTest, Costs, EngineConnection, LanguageModel
+from chat.models.conversations import (
+    Chunk,
+    Conversation,
+    Folder,
+    Generation,
+    Message,
+    Share,
+    Starter,
+)
+
+__all__ = [
+    "CapacityTest",
+    "Chunk",
+    "Conversation",
+    "Costs",
+    "EngineConnection",
+    "Folder",
+    "Generation",
+    "LanguageModel",
+    "Message",
+    "Share",
+    "Starter",
+]

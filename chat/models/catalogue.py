@@ -1,0 +1,163 @@
+"""The rows of engines and models, of what they cost, and of how many people they can serve."""
+
+from __future__ import annotations
+
+import uuid
+
+from django.db import models
+from django.db.models import Q
+from django.utils.translation import gettext_lazy as _
+
+
+class EngineConnection(models.Model):
+    """An engine the house can ask. The bundled one has no address here: it is in the settings."""
+
+    class Kind(models.TextChoices):
+        """Which dialect it speaks."""
+
+        BUNDLED = "bundled", _("Bundled engine")
+        LLAMACPP = "llamacpp", "llama.cpp server"
+        OLLAMA = "ollama", "Ollama"
+        LMSTUDIO = "lmstudio", "LM Studio"
+        VLLM = "vllm", "vLLM"
+        SGLANG = "sglang", "SGLang"
+        TRTLLM = "trtllm", "TensorRT-LLM"
+        LLMD = "llmd", "llm-d"
+        OPENAI = "openai", _("OpenAI-compatible server")
+
+    id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
+    name = models.CharField(max_length=80, unique=True)
+    kind = models.CharField(max_length=16, choices=Kind)
+    url = models.CharField(max_length=500, blank=True)
+    # Sealed by ``chat.domain.vault``; shown to nobody.
+    sealed_key = models.CharField(max_length=4000, blank=True, db_default="")
+    ca_file = models.CharField(max_length=500, blank=True, db_default="")
+    removed_at = models.DateTimeField(null=True)
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["kind"], condition=Q(kind="bundled"), name="one_bundled_engine"
+            ),
+            models.CheckConstraint(
+                condition=Q(kind="bundled", url="") | ~Q(kind="bundled") & ~Q(url=""),
+                name="address_where_it_belongs",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class LanguageModel(models.Model):
+    """A model an engine serves. Kept when it goes away, so that old answers can name it.
+
+    The engine tells what it is and can do; administrators say who may use it, and how.
+    """
+
+    class Standing(models.TextChoices):
+        """Whether people are offered it. Who has a hidden one keeps it; a retired one nobody."""
+
+        OFFERED = "offered", _("Offered")
+        HIDDEN = "hidden", _("Not offered for new chats")
+        RETIRED = "retired", _("Retired")
+
+    class DataClass(models.TextChoices):
+        """The most delicate data that it may be told."""
+
+        PUBLIC = "public", _("Public")
+        INTERNAL = "internal", _("Internal")
+        CONFIDENTIAL = "confidential", _("Confidential")
+        SECRET = "secret", _("Strictly confidential")
+
+    id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
+    engine = models.ForeignKey(
+        EngineConnection, on_delete=models.PROTECT, related_name="language_models"
+    )
+    name = models.CharField(max_length=200)
+    display_name = models.CharField(max_length=200)
+    description = models.CharField(max_length=300, blank=True, db_default="")
+    context_length = models.PositiveIntegerField(null=True)
+    size_bytes = models.PositiveBigIntegerField(null=True)
+    quantization = models.CharField(max_length=24, blank=True)
+    sha256 = models.CharField(max_length=64, blank=True)
+    continues = models.BooleanField(default=False)
+    vision = models.BooleanField(null=True)
+    tools = models.BooleanField(null=True)
+    reasoning = models.BooleanField(null=True)
+    available = models.BooleanField(default=True)
+    standing = models.CharField(
+        max_length=8, choices=Standing, default=Standing.OFFERED, db_default=Standing.OFFERED
+    )
+    successor = models.ForeignKey("self", on_delete=models.SET_NULL, null=True, related_name="+")
+    is_default = models.BooleanField(default=False, db_default=False)
+    place = models.PositiveSmallIntegerField(default=100, db_default=100)
+    restricted = models.BooleanField(default=False, db_default=False)
+    groups = models.ManyToManyField("accounts.Group", related_name="language_models", blank=True)
+    first_of = models.ManyToManyField("accounts.Group", related_name="first_models", blank=True)
+    data_class = models.CharField(max_length=12, choices=DataClass, blank=True, db_default="")
+    instruction = models.TextField(blank=True, db_default="")
+    temperature = models.FloatField(null=True)
+    top_p = models.FloatField(null=True)
+    created_at = models.DateTimeField(auto_now_add=True)
+    seen_at = models.DateTimeField()
+
+    class Meta:
+        ordering = ["place", "display_name", "name"]
+        constraints = [
+            models.UniqueConstraint(fields=["engine", "name"], name="one_model_a_name"),
+            models.UniqueConstraint(
+                fields=["is_default"], condition=Q(is_default=True), name="one_default_model"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return self.display_name
+
+
+class CapacityTest(models.Model):
+    """How a model fared with more and more virtual people. ``points`` are ``measuring.Point`` as
+    JSON, in the order in which they were measured. ``seen_at`` is a sign of life."""
+
+    id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
+    language_model = models.ForeignKey(
+        LanguageModel, on_delete=models.CASCADE, related_name="capacity_tests"
+    )
+    created_at = models.DateTimeField(auto_now_add=True)
+    seen_at = models.DateTimeField()
+    ended_at = models.DateTimeField(null=True)
+    stop_requested = models.BooleanField(default=False)
+    trouble = models.CharField(max_length=40, blank=True)
+    points = models.JSONField(default=list)
+
+    class Meta:
+        ordering = ["-created_at"]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["language_model"],
+                condition=Q(ended_at=None),
+                name="one_capacity_test_at_a_time",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return str(self.id)
+
+
+class Costs(models.Model):
+    """What tokens would cost elsewhere, and what the house's own machine costs. One row."""
+
+    only = models.BooleanField(primary_key=True, default=True, editable=False)
+    currency = models.CharField(max_length=8, default="€")
+    # Per million tokens.
+    read_price = models.DecimalField(max_digits=10, decimal_places=2, default=0)
+    written_price = models.DecimalField(max_digits=10, decimal_places=2, default=0)
+    machine_price = models.DecimalField(max_digits=12, decimal_places=2, default=0)
+    monthly_price = models.DecimalField(max_digits=12, decimal_places=2, default=0)
+
+    class Meta:
+        constraints = [models.CheckConstraint(condition=Q(only=True), name="costs_in_one_row")]
+
+    def __str__(self) -> str:
+        return self.currency

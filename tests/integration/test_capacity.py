@@ -1,0 +1,128 @@
+"""How many people can it serve: measured through the engine, kept, stopped, held against an aim."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator
+from datetime import timedelta
+
+import pytest
+from django.db import connections as databases
+from django.utils import timezone
+
+from chat import measuring, tasks
+from chat.domain import capacity, connections
+from chat.measuring import Point
+from chat.model_forms import AimForm
+from chat.models import CapacityTest, LanguageModel
+from engine_adapter.script import Rule, Script
+from tests.listening import listening
+from tests.people import People, browser
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+WORDS = tuple(f"word{n} " for n in range(20))
+
+
+def model_at(url: str, people: People) -> LanguageModel:
+    row = connections.add(
+        name="GPU room", kind="openai", url=url, key="", ca_file="", actor=people.administrator
+    )
+    return LanguageModel.objects.create(
+        engine=row, name="scripted", display_name="Quick", seen_at=timezone.now()
+    )
+
+
+@pytest.fixture
+def model(people: People) -> Iterator[LanguageModel]:
+    """A model of eight slots that writes 400 words a second to each."""
+    with listening(Script(default=Rule(WORDS, pace=400), slots=8)) as url:
+        yield model_at(url, people)
+
+
+def test_more_and_more_people_are_measured_and_kept(people: People, model: LanguageModel) -> None:
+    client, page = browser(people.administrator), f"/models/{model.pk}/capacity/"
+    assert "Begin a test" in client.get(page).content.decode()
+    test = capacity.begin(model, actor=people.administrator)
+    assert test is not None
+    assert capacity.begin(model, actor=people.administrator) is None, "one at a time"
+    assert "It is being measured" in client.get(page).content.decode()
+    tasks.measure_capacity(str(test.pk))
+    test.refresh_from_db()
+    assert test.trouble == ""
+    assert test.ended_at is not None
+    points = [Point(**each) for each in test.points]
+    assert tuple(point.users for point in points) == measuring.PEOPLE
+    assert all(point.answers == point.users * measuring.QUESTIONS for point in points)
+    assert not any(point.failed for point in points)
+    by_users = {point.users: point for point in points}
+    # Eight slots: eight people get more in all than one, fifty have to wait in line.
+    assert by_users[8].tokens_per_s > 2 * by_users[1].tokens_per_s
+    assert by_users[50].first_p95_s > 3 * by_users[8].first_p95_s
+    shown = client.get(page, {"first_s": "600", "each": "0"}).content.decode()
+    assert "The aim is met for all 50 people." in shown
+    assert "broken with the first person" in client.get(page, {"each": "9999"}).content.decode()
+    tasks.measure_capacity(str(test.pk))
+    test.refresh_from_db()
+    assert len(test.points) == len(measuring.PEOPLE), "a task that comes twice measures once"
+
+
+def test_it_can_be_stopped_and_what_was_measured_is_kept(people: People) -> None:
+    with listening(Script(default=Rule(WORDS, pace=10), slots=2)) as url:
+        model = model_at(url, people)
+        test = capacity.begin(model, actor=people.administrator)
+
+        def work() -> None:
+            try:
+                tasks.measure_capacity(str(test.pk))
+            finally:
+                databases.close_all()
+
+        worker = threading.Thread(target=work)
+        worker.start()
+        deadline = time.monotonic() + 30
+        while not CapacityTest.objects.get().points:
+            assert time.monotonic() < deadline
+            time.sleep(0.1)
+        browser(people.administrator).post(f"/models/{model.pk}/capacity/stop/")
+        worker.join(timeout=20)
+        assert not worker.is_alive()
+    test.refresh_from_db()
+    assert test.trouble == "stopped"
+    assert test.points
+    page = browser(people.administrator).get(f"/models/{model.pk}/capacity/").content.decode()
+    assert "It was stopped before its end." in page
+    assert "Begin a test" in page
+
+
+def test_an_engine_that_gives_no_answer_ends_it(people: People) -> None:
+    model = model_at("http://127.0.0.1:9", people)
+    test = capacity.begin(model, actor=people.administrator)
+    tasks.measure_capacity(str(test.pk))
+    test.refresh_from_db()
+    assert (test.trouble, test.points) == ("unanswered", [])
+    page = browser(people.administrator).get(f"/models/{model.pk}/capacity/").content.decode()
+    assert "gave no answer" in page
+
+
+def test_a_worker_that_died_leaves_no_test_going_for_ever(people: People) -> None:
+    model = model_at("http://127.0.0.1:9", people)
+    test = capacity.begin(model, actor=people.administrator)
+    CapacityTest.objects.update(seen_at=timezone.now() - capacity.SILENCE - timedelta(seconds=1))
+    page = browser(people.administrator).get(f"/models/{model.pk}/capacity/").content.decode()
+    assert "It was broken off" in page
+    assert capacity.begin(model, actor=people.administrator) is not None
+    test.refresh_from_db()
+    assert test.trouble == "broken_off"
+
+
+def test_an_aim_breaks_where_a_word_comes_late_or_an_answer_fails() -> None:
+    aim = AimForm({"first_s": "2", "each": "8"})
+    good = Point(4, 8, 0, 40.0, 0.5, 2.0, 0.1, 0.12)
+    assert aim.is_met_by(good)
+    assert not aim.is_met_by(Point(4, 8, 0, 40.0, 0.5, 2.1, 0.1, 0.12))
+    assert not aim.is_met_by(Point(4, 8, 0, 40.0, 0.5, 1.0, 0.2, 0.2))
+    assert not aim.is_met_by(Point(4, 7, 1, 40.0, 0.5, 1.0, 0.1, 0.12))
+    assert not aim.is_met_by(Point(4, 0, 8, 0.0, None, None, None, None))
+    assert not AimForm({"first_s": "nan"}).is_met_by(good)
