@@ -81,7 +81,7 @@ class OpenAIDialect:
     def busy(self) -> Reply | Stream:
         """What is answered when it is full."""
         told = {"message": "Rate limit reached", "type": "rate_limit_exceeded", "code": None}
-        return of({"error": told}, 429, **{"Retry-After": "7"})
+        return of({"error": told}, 429, {"Retry-After": "7"})
 
     def broken(self) -> list[bytes]:
         """What comes when it fails in the middle, before the end; of none the line breaks."""

@@ -43,7 +43,7 @@ class Llamacpp(OpenAIDialect):
         ]
         listing = {"models": [], "object": "list", "data": [self.listed()]}
         return {
-            "/v1/models": of(listing, Server="llama.cpp"),
+            "/v1/models": of(listing, headers={"Server": "llama.cpp"}),
             "/health": of({"status": "ok"}),
             "/props": of(props),
             "/slots": of(slots),
@@ -290,7 +290,7 @@ class Llmd(Vllm):
 
     def routes(self) -> Mapping[str, Reply]:
         mark = {"x-went-into-resp-headers": "true"}
-        return {"/v1/models": of({"object": "list", "data": [self.listed()]}, **mark)}
+        return {"/v1/models": of({"object": "list", "data": [self.listed()]}, headers=mark)}
 
     async def reply(self, call: Call) -> Reply | Stream:
         reply = await super().reply(call)

@@ -66,10 +66,10 @@ async def whole(*pieces: bytes) -> AsyncGenerator[bytes, None]:
         yield piece
 
 
-def of(value: Any, status: int = 200, **headers: str) -> Reply:
+def of(value: Any, status: int = 200, headers: Mapping[str, str] | None = None) -> Reply:
     """A reply in JSON."""
     body = json.dumps(value, ensure_ascii=False).encode()
-    return Reply(status, body, {"Content-Type": "application/json", **headers})
+    return Reply(status, body, {"Content-Type": "application/json", **(headers or {})})
 
 
 @asynccontextmanager
