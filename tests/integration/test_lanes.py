@@ -10,6 +10,7 @@ import pytest
 from engine_adapter.bundled.config import Settings
 from engine_adapter.bundled.llama.lanes import Lanes
 from engine_adapter.bundled.llama.model import Model
+from engine_adapter.bundled.llama.reading import LAST, ReadingRoom
 from engine_adapter.bundled.llama.rests import Rests
 from engine_adapter.bundled.loading import Loading
 from engine_adapter.bundled.portion import Portion
@@ -115,6 +116,31 @@ def test_a_prompt_read_in_the_reading_room_is_written_on_from_its_own_lane(model
     lanes.keep(4, 0)
     assert lanes.load(4, state)
     assert Run(lanes, 5, 4, tokens, len(tokens) - 1).write(12) == alone
+    lanes.close()
+    plain.close()
+
+
+@pytest.mark.parametrize(("last", "told"), [(LAST, [64, 64]), (LAST - 1, [64])])
+def test_the_end_of_a_prompt_is_read_where_the_rest_was_unless_it_is_short(
+    model: Model, monkeypatch: pytest.MonkeyPatch, last: int, told: list[int]
+) -> None:
+    counts: list[int] = []
+    whole_tile = ReadingRoom.whole_tile
+
+    def counting(self: ReadingRoom, portion: Portion) -> Portion:
+        whole = whole_tile(self, portion)
+        counts.append(whole.count)
+        return whole
+
+    monkeypatch.setattr(ReadingRoom, "whole_tile", counting)
+    lanes = Lanes(model, Settings(slots=4, context=512, batch=256))
+    plain = Lanes(model, Settings(slots=1, context=512, batch=256, kv_type="bf16"))
+    tokens = model.vocabulary.tokenize(PROMPT * 3, markers=False)[: 64 + last]
+    run = Run(lanes, 1, 0, tokens, 0)
+    assert lanes.decode([Portion(run.sequence, 0, 64)]) == 0
+    run.sequence.computed = 64
+    assert run.write(12) == Run(plain, 1, 0, tokens, 0).write(12)
+    assert counts == told
     lanes.close()
     plain.close()
 

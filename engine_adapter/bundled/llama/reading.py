@@ -14,6 +14,7 @@ from engine_adapter.bundled.portion import Portion
 
 TILE = 64  # ggml's GGML_FA_TILE_Q: so many tokens of a lane are attended to in one go, in f16
 WORTH = TILE // 2  # fewer tokens are computed sooner where they will be written
+LAST = TILE // 4  # the last of a prompt are not, since their state would have to go there first
 
 
 class ReadingRoom:
@@ -30,8 +31,10 @@ class ReadingRoom:
 
     def takes(self, portion: Portion) -> bool:
         """Whether this portion is computed here: then its slot has a lane here afterwards."""
-        slot = portion.slot
-        if portion.count < (WORTH if slot in self.lanes else TILE):
+        slot, least = portion.slot, TILE
+        if slot in self.lanes:
+            least = LAST if portion.closes else WORTH
+        if portion.count < least:
             self.leave(slot)
             return False
         if slot not in self.lanes:
