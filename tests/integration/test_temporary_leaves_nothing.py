@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import importlib
 import logging
 from collections.abc import AsyncIterator
 
@@ -26,6 +27,12 @@ BROKEN = Rule((f"{SAID} ",) * 2, when="break", fail_after=1)
 SCRIPT = Script(default=ANSWER, rules=(ENDLESS, BROKEN))
 # What a stored question leaves behind, so that looking can be seen to find.
 WORDS = (SAID, THOUGHT, ASKED)
+
+
+@pytest.fixture(autouse=True)
+def _served() -> None:
+    """The application sets up the log when it is loaded, which would stop pytest from listening."""
+    importlib.import_module("deploy.asgi")
 
 
 def rows() -> str:
@@ -84,7 +91,7 @@ async def test_nothing_of_it_is_found_anywhere(
         await until(lambda: any("asked" in command for command in heard))
     stored = await in_database(rows)()
     assert "a question that is kept" in stored and "temporary_chat.begun" in stored
-    assert caplog.records
     logged = "\n".join(record.getMessage() for record in caplog.records)
+    assert "a temporary answer broken" in logged
     for where in (stored, "\n".join(heard), (logged + caplog.text).casefold()):
         assert not [word for word in WORDS if word in where]
