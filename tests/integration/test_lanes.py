@@ -76,6 +76,23 @@ def test_a_cut_lane_is_as_if_the_rest_had_never_been(model: Model, lanes: Lanes)
     assert Run(lanes, 3, 1, short, len(short) - 1).write(12) == fresh
 
 
+def test_more_prompts_than_reading_lanes_are_read_in_one_step(model: Model, lanes: Lanes) -> None:
+    prompts = [model.vocabulary.tokenize(f"{n}. {PROMPT}", markers=False)[:80] for n in range(3)]
+    alone = []
+    for prompt in prompts:
+        alone.append(Run(lanes, 9, 0, prompt, 0).write(6))
+        lanes.keep(0, 0)
+    runs = [Run(lanes, n, n, prompt, 0) for n, prompt in enumerate(prompts)]
+    sequences = [run.sequence for run in runs]
+    assert lanes.decode([Portion(each, 0, each.gap) for each in sequences]) == 0
+    for sequence in sequences:
+        sequence.computed = len(sequence.known)
+        sequence.known.append(lanes.draw(sequence).token)
+    for run, prompt, words in zip(runs, prompts, alone, strict=True):
+        run.write(5)
+        assert run.sequence.known[len(prompt) :] == words
+
+
 def test_a_state_of_another_kind_does_not_go_in(lanes: Lanes) -> None:
     assert not lanes.load(0, memoryview(b"\0" * 64))
 

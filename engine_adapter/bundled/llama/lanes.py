@@ -111,7 +111,7 @@ class Lanes:
 
     def _read_and_write(self, portions: Many[Portion]) -> int:
         room = self._reading
-        read = [p for p in portions if room and room.takes(p)]
+        read = room.chosen(portions) if room else []
         if room and read:
             whole = [room.whole_tile(portion) for portion in read]
             if (result := room.context.decode(whole, room.lanes)) != 0:

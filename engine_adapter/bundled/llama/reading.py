@@ -6,6 +6,7 @@ what suits writing one token a lane does not suit reading many. Knows no request
 
 from __future__ import annotations
 
+from collections.abc import Sequence as Many
 from dataclasses import replace
 
 from engine_adapter.bundled.llama.context import Context
@@ -29,12 +30,20 @@ class ReadingRoom:
         self.lanes: dict[int, int] = {}  # by slot, longest unused first
         self._free = list(range(reading.lanes))
 
-    def takes(self, portion: Portion) -> bool:
-        """Whether this portion is computed here: then its slot has a lane here afterwards."""
+    def chosen(self, portions: Many[Portion]) -> list[Portion]:
+        """Those of a step that are computed here: their slots have lanes here afterwards. No more
+        than there are lanes: who comes too late is read where it will be written."""
+        taken: list[Portion] = []
+        for portion in portions:
+            if self._takes(portion, full=len(taken) == self.context.lanes):
+                taken.append(portion)
+        return taken
+
+    def _takes(self, portion: Portion, *, full: bool) -> bool:
         slot, least = portion.slot, TILE
         if slot in self.lanes:
             least = LAST if portion.closes else WORTH
-        if portion.count < least:
+        if portion.count < least or full:
             self.leave(slot)
             return False
         if slot not in self.lanes:
@@ -73,7 +82,8 @@ class ReadingRoom:
             self._return(slot, lane)
 
     def enter(self, slot: int, *, known: int) -> None:
-        """Give the slot, with the tokens it has, a lane here; somebody else's if none is free."""
+        """Give the slot, with the tokens it has, a lane here; if none is free, that of who has not
+        used it for longest."""
         if not self._free:
             self.leave(next(iter(self.lanes)))
         if known:
