@@ -11,7 +11,7 @@ from django.conf import settings as configured
 from django.urls import reverse
 from pytest_django import Settings
 
-from chat.domain import answers, catalogue, generations
+from chat.domain import answers, catalogue, connections, generations
 from chat.models import Generation, LanguageModel
 from tests import factories
 from tests.integration.engine_hosts import Host, running_host
