@@ -24,6 +24,7 @@ from chat.runner import pace
 from chat.temporary import accepting, asking, pages
 from chat.temporary.growing import Growing
 from chat.temporary.talk import Talk
+from engine_adapter.errors import EngineError
 
 log = logging.getLogger(__name__)
 
@@ -153,6 +154,8 @@ class TemporaryConsumer(Socket):
             if not self._stopping:
                 raise
             end = End(State.STOPPED)
+        except EngineError as error:
+            end = asking.failed(growing, error.code)
         except Exception as error:
             # Its name only: what a library says of a fault may hold what it was given.
             log.error("a temporary answer failed here: %s", type(error).__name__)

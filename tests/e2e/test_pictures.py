@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from playwright.async_api import expect
 
+from tests.e2e.rich import bring_in
 from tests.e2e.visitor import Visitor
 
 QUESTION = "Explain in a short list why the sea is salty, and end with one sentence."
@@ -22,6 +23,27 @@ async def test_the_chat_as_the_readme_shows_it(visitor: Visitor, output: Path) -
     await alice.page.screenshot(path=output / "chat.png")
     await alice.page.emulate_media(color_scheme="dark")
     await alice.page.screenshot(path=output / "chat-dark.png")
+
+
+@pytest.mark.parametrize(
+    ("width", "height", "scheme", "locale"),
+    [(1440, 900, "dark", "en-GB"), (1024, 768, "light", "tr-TR"), (390, 844, "light", "tr-TR"),
+     (320, 640, "dark", "en-GB")],
+)  # fmt: skip
+async def test_a_rich_conversation_as_the_readme_shows_it(
+    visitor: Visitor, output: Path, width: int, height: int, scheme: str, locale: str
+) -> None:
+    bob = await visitor.person(
+        visitor.house.bob,
+        viewport={"width": width, "height": height},
+        color_scheme=scheme,
+        locale=locale,
+    )
+    await bring_in(bob.page, visitor.house.url)
+    await bob.page.locator("article.question").first.scroll_into_view_if_needed()
+    await bob.page.locator("#scroller").evaluate("place => place.scrollTo(0, 0)")
+    await expect(bob.page.locator(".reasoning summary")).to_be_visible()
+    await bob.page.screenshot(path=output / f"rich-{width}-{scheme}.png")
 
 
 @pytest.mark.parametrize("width", [320, 390, 768, 1024, 1440])
