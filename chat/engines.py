@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final, cast
@@ -11,15 +12,15 @@ from django.conf import settings
 
 from chat.domain import vault
 from chat.models import EngineConnection
-from engine_adapter.engine import Engine, Gauged
-from engine_adapter.errors import EngineError, Unreachable
+from engine_adapter.engine import Engine, Gauged, Loader
+from engine_adapter.errors import EngineError, Refused, Unreachable
 from engine_adapter.remote.detection import Found, look
 from engine_adapter.remote.host import HostEngine
 from engine_adapter.remote.http_engine import Breath
 from engine_adapter.remote.kinds import Kind, open_engine
 from engine_adapter.types import Gauges, ModelCard
 
-__all__ = ["Engines", "Found", "State", "cards", "look", "states"]
+__all__ = ["Engines", "Found", "State", "cards", "look", "move", "states"]
 
 LOOK_S: Final = 4.0  # what an open page waits for an engine that is slow to say how it is doing
 
@@ -71,9 +72,11 @@ def _open(connection: EngineConnection, breath: Breath | None) -> Engine:
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """How an engine is doing: its models by name, its gauges, or why it does not say."""
+    """How an engine is doing: its models by name, whether it loads them when told, its gauges; or
+    why it does not say."""
 
     cards: dict[str, ModelCard]
+    loads: bool = False
     gauges: Gauges | None = None
     error: EngineError | None = None
 
@@ -83,6 +86,23 @@ async def cards(connection: EngineConnection) -> Sequence[ModelCard]:
     engines = Engines()
     try:
         return await engines.of(connection).models()
+    finally:
+        await engines.aclose()
+
+
+async def move(connection: EngineConnection, model: str, *, load: bool) -> None:
+    """Have a model in memory, or its memory free. Whoever takes long goes on with it alone.
+
+    Raises ``EngineError``.
+    """
+    engines = Engines()
+    try:
+        engine = engines.of(connection)
+        if not isinstance(engine, Loader):
+            raise Refused("This engine loads no models when told.")
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(LOOK_S):
+                await (engine.load_model(model) if load else engine.unload_model(model))
     finally:
         await engines.aclose()
 
@@ -106,4 +126,4 @@ async def _state(engines: Engines, connection: EngineConnection) -> State:
         return State({}, error=Unreachable("No answer in time.").because("silent"))
     except EngineError as error:
         return State({}, error=error)
-    return State(cards, gauges)
+    return State(cards, isinstance(engine, Loader), gauges)

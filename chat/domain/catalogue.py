@@ -77,6 +77,15 @@ def refresh(connection: EngineConnection, cards: Iterable[ModelCard]) -> None:
         ).update(available=False)
 
 
+def note_move(language_model: LanguageModel, *, load: bool, actor: User) -> None:
+    """Write down who had it loaded, or unloaded."""
+    with transaction.atomic():
+        if load:
+            audit.record("model.loaded", actor=actor, about=language_model)
+        else:
+            audit.record("model.unloaded", actor=actor, about=language_model)
+
+
 def change(
     language_model: LanguageModel, *, actor: User, groups: Iterable[Group],
     first_of: Iterable[Group], **told: Any,

@@ -71,6 +71,16 @@ class BundledEngine:
         with resident.in_use():
             return await (await resident.ready()).embed(texts)
 
+    async def load_model(self, model: str) -> None:
+        """See ``Loader``."""
+        resident = await self._residents.wanted(model)
+        with resident.in_use():
+            await resident.ready()
+
+    async def unload_model(self, model: str) -> None:
+        """See ``Loader``. Whoever asks for it next has it loaded again."""
+        await self._residents.unload(model)
+
     async def models(self) -> Sequence[ModelCard]:
         """See ``Engine``."""
         return [self._card(file) for file in (await self._catalogue.scan()).values()]

@@ -59,6 +59,17 @@ class Residents:
                 await self._unload(resident, "The model's file has changed.")
             return await self._load(file)
 
+    async def unload(self, name: str) -> None:
+        """Free the memory of a model that nobody is using. Raises ``Refused`` where somebody is."""
+        async with self._moving:
+            resident = self.by_name.get(name)
+            if resident is None:
+                return
+            if resident.uses:
+                raise Refused(f"{name} is writing answers; unload it when they are over.")
+            log.info("%s is unloaded: an administrator asked for it", name)
+            await self._unload(resident, "The model was unloaded.")
+
     async def aclose(self) -> None:
         """Every worker ends."""
         self._closed = True

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import time
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from contextlib import AbstractAsyncContextManager
 
 from starlette.applications import Starlette
@@ -20,7 +21,7 @@ from engine_adapter.bundled.dialect.asked import parse_embeddings
 from engine_adapter.bundled.dialect.fields import BadRequest
 from engine_adapter.bundled.listening import while_listened_to
 from engine_adapter.bundled.metrics import CONTENT_TYPE
-from engine_adapter.engine import Embedder, Engine, Metered
+from engine_adapter.engine import Embedder, Engine, Loader, Metered
 from engine_adapter.errors import EngineError
 
 _UNREAD = Response(status_code=400)  # nobody is there to read it
@@ -34,6 +35,8 @@ def create_app(engine: Engine, lifespan: Lifespan | None = None) -> Starlette:
             Route("/health", _health),
             Route("/metrics", _metrics),
             Route("/v1/models", _models),
+            Route("/models/load", _load, methods=["POST"]),
+            Route("/models/unload", _unload, methods=["POST"]),
             Route("/v1/embeddings", _embeddings, methods=["POST"]),
             Route("/v1/chat/completions", Chat(engine), methods=["POST"]),
         ],
@@ -68,6 +71,37 @@ async def _models(request: HttpRequest) -> Response:
         return replies.failed(error)
     data = [listing.model(card, request.app.state.created) for card in cards]
     return replies.of({"object": "list", "data": data})
+
+
+async def _load(request: HttpRequest) -> Response:
+    engine = request.app.state.engine
+    return await _moved(request, engine.load_model if isinstance(engine, Loader) else None)
+
+
+async def _unload(request: HttpRequest) -> Response:
+    engine = request.app.state.engine
+    return await _moved(request, engine.unload_model if isinstance(engine, Loader) else None)
+
+
+async def _moved(request: HttpRequest, move: Callable[[str], Awaitable[None]] | None) -> Response:
+    """As llama.cpp's router answers: the paths, the field and the reply are its."""
+    if move is None:
+        return replies.refused(501, "This engine loads no models when told.", "not_implemented")
+    try:
+        told = json.loads(await replies.body(request))
+        model = told["model"] if isinstance(told, dict) else None
+        if not isinstance(model, str):
+            raise BadRequest("'model' must be the name of a model.", "model")
+        await move(model)
+    except ClientDisconnect:
+        return _UNREAD
+    except (KeyError, ValueError, RecursionError):
+        return replies.unread(BadRequest("The body must be a JSON object with 'model'.", "model"))
+    except (BadRequest, replies.TooLarge) as error:
+        return replies.unread(error)
+    except EngineError as error:
+        return replies.failed(error)
+    return replies.of({"success": True})
 
 
 async def _embeddings(request: HttpRequest) -> Response:

@@ -14,6 +14,14 @@ class HostEngine(OpenAIEngine):
 
     extras: ClassVar[frozenset[str]] = HOST_EXTRAS
 
+    async def load_model(self, model: str) -> None:
+        """See ``Loader.load_model``."""
+        await self._told("models/load", {"model": model}, self._timeouts.first_s)
+
+    async def unload_model(self, model: str) -> None:
+        """See ``Loader.unload_model``. Raises ``Refused`` while somebody is using it."""
+        await self._told("models/unload", {"model": model})
+
     async def gauges(self) -> Gauges:
         """See ``Gauged.gauges``."""
         return await self._measured("metrics", NAMES)

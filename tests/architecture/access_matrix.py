@@ -102,6 +102,10 @@ ROWS: tuple[Row, ...] = (
     administrator_only("chat:models", "POST", NOT_SO),
     administrator_only("chat:models_now", "GET", SHOWN),
     administrator_only("chat:models_now", "POST", NOT_SO),
+    administrator_only("chat:load_model", "GET", NOT_SO),
+    administrator_only("chat:load_model", "POST", Cell(409)),
+    administrator_only("chat:unload_model", "GET", NOT_SO),
+    administrator_only("chat:unload_model", "POST", Cell(409)),
     administrator_only("chat:capacity", "GET", SHOWN),
     administrator_only("chat:capacity", "POST", NOT_SO),
     administrator_only("chat:begin_capacity", "GET", NOT_SO),
@@ -232,6 +236,8 @@ ROWS: tuple[Row, ...] = (
 BY_ITSELF = {"branch.erased", "conversation.erased"}
 # What no URL does either: a socket does it.
 BY_SOCKET = {"temporary_chat.begun"}
+# What needs an engine that is told to: ``test_engine_pages`` does it.
+BY_ENGINE = {"model.loaded", "model.unloaded"}
 # What else the one URL of acts can do, beside what its row above does.
 ACTS = {
     "unpin": "conversation.unpinned",

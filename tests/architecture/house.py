@@ -120,7 +120,11 @@ class House:
 
 ARGUMENTS = {
     **dict.fromkeys(
-        ("chat:model", "chat:capacity", "chat:begin_capacity", "chat:stop_capacity"), "model_id"
+        (
+            *("chat:model", "chat:load_model", "chat:unload_model"),
+            *("chat:capacity", "chat:begin_capacity", "chat:stop_capacity"),
+        ),
+        "model_id",
     ),
     **dict.fromkeys(("chat:engine", "chat:remove_engine"), "engine_id"),
     "accounts:welcome": "token",

@@ -45,6 +45,34 @@ async def test_a_frozen_worker_is_noticed_and_the_next_request_works(
         await hit_the_worker(host, signal.SIGSTOP)
 
 
+async def test_a_model_is_loaded_and_unloaded_when_told_but_not_under_an_answer(
+    models: Path, tmp_path: Path
+) -> None:
+    with running_host(tmp_path, "--models", models, *SMALL) as host:
+        async with client_of(host) as http:
+            async with streaming(http, endless()) as stream:
+                await stream.until_text()
+                refused = await http.post("/models/unload", json={"model": MODEL})
+                assert refused.status_code == 400
+                assert "is writing answers" in refused.json()["error"]["message"]
+            deadline = asyncio.get_running_loop().time() + 20
+            while (await http.post("/models/unload", json={"model": MODEL})).status_code != 200:
+                assert asyncio.get_running_loop().time() < deadline
+                await asyncio.sleep(0.1)
+            assert workers(host) == []
+            assert (await http.post("/models/load", json={"model": MODEL})).json() == {
+                "success": True
+            }
+            assert len(workers(host)) == 1
+            for wrong in (b"{", b"[]", b'{"model": 1}', b"{}", b"[" * 100_000):
+                reply = await http.post("/models/load", content=wrong)
+                assert reply.status_code == 400, wrong[:20]
+                assert reply.json()["error"]["param"] == "model"
+            missing = await http.post("/models/load", json={"model": "no such"})
+            assert missing.status_code in {400, 404}
+            assert "no such" in missing.json()["error"]["message"]
+
+
 async def hit_the_worker(host: Host, number: signal.Signals) -> None:
     async with client_of(host) as http:
         async with streaming(http, endless()) as stream:

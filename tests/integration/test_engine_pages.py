@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from django.urls import reverse
@@ -11,6 +13,7 @@ from accounts.models import AuditEntry, Group
 from chat.domain import connections, vault
 from chat.models import EngineConnection, LanguageModel
 from tests import factories
+from tests.integration.engine_hosts import running_host
 from tests.listening import listening
 from tests.people import People, browser, person
 from tests.scripts import SCRIPT
@@ -175,6 +178,48 @@ def test_how_busy_they_are_is_told_for_each(people: People, address: str) -> Non
     page = browser(people.administrator).get(f"{MODELS}now/").content.decode()
     assert page.count('hx-swap-oob="innerHTML"') == 2
     assert "nothing listens at this port" in page, "the bundled engine is not running here"
+
+
+@pytest.mark.timeout(150)
+def test_a_model_is_loaded_and_unloaded_when_told(
+    people: People, starter_model: Path, tmp_path: Path, settings: object
+) -> None:
+    (tmp_path / "models").mkdir()
+    (tmp_path / "models" / "small.gguf").symlink_to(starter_model)
+    more = ("--models", tmp_path / "models", "--slots", "2", "--context", "512")
+    with running_host(tmp_path, *more) as host:
+        settings.ENGINE_URL = f"unix://{host.socket}"
+        model = factories.language_model("small")
+        client, page = browser(people.administrator), f"/models/{model.pk}/"
+
+        def stands(words: str) -> str:
+            deadline = time.monotonic() + 60
+            while words not in (told := client.get(f"{MODELS}now/").content.decode()):
+                assert time.monotonic() < deadline, told
+                time.sleep(0.2)
+            return told
+
+        assert f'action="{page}unload/"' in stands("in memory"), "the first one is loaded by itself"
+        assert client.post(f"{page}unload/").headers["Location"] == MODELS
+        assert f'action="{page}load/"' in stands("loaded when it is asked")
+        client.post(f"{page}load/")
+        stands("in memory")
+    verbs = AuditEntry.objects.filter(verb__startswith="model.").values_list("verb", flat=True)
+    assert sorted(verbs) == ["model.loaded", "model.unloaded"]
+
+
+def test_an_engine_that_loads_nothing_when_told_says_so(people: People, address: str) -> None:
+    row = connections.add(
+        name="GPU room", kind="openai", url=address, key="", ca_file="", actor=people.administrator
+    )
+    model = LanguageModel.objects.create(
+        engine=row, name="scripted", display_name="Quick", seen_at=row.created_at
+    )
+    client = browser(people.administrator)
+    response = client.post(f"/models/{model.pk}/load/")
+    assert response.status_code == 409
+    assert "loads no models when told" in response.content.decode()
+    assert f"/models/{model.pk}/load/" not in client.get(f"{MODELS}now/").content.decode()
 
 
 def test_who_may_use_a_model_is_said_on_its_page(people: People) -> None:
