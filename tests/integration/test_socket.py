@@ -217,7 +217,7 @@ async def test_another_title_reaches_list_and_heading(people: People, asked: Ask
             asked.conversation, "A <new> name", actor=people.alice
         )
         frame = await page.frame()
-        assert frame.count("A &lt;new&gt; name") == 2
+        assert frame.count("A &lt;new&gt; name") == 3  # the list, the heading, and the field in it
         assert f'id="c-{asked.conversation.pk}"' in frame
         assert 'id="title"' in frame
 

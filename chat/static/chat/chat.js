@@ -39,9 +39,9 @@ htmx.defineExtension("keep", {
     const fromEnd = style === "above" && scroller.scrollHeight - scroller.scrollTop;
     if (style === "keep") Idiomorph.morph(target, fragment.firstElementChild, KEEP);
     else elts.push(...fresh);
-    // Another branch takes the place of the message and of everything after it.
+    // Another branch takes the place of the message and of everything after it. Its links work at once.
     if (style === "tail") while (target.nextSibling) target.nextSibling.remove();
-    if (style !== "keep") target.replaceWith(...fresh);
+    if (style !== "keep") { target.replaceWith(...fresh); fresh.forEach((each) => htmx.process(each)); }
     // What is loaded above does not push down what is being read.
     if (style === "above") scroller.scrollTop = scroller.scrollHeight - fromEnd;
     const next = document.getElementById(focused) ?? (touch ? null : text);
