@@ -80,10 +80,21 @@ async def test_an_administrator_s_pages(
     options = {"color_scheme": scheme, "viewport": viewport}
     admin = await visitor.person(visitor.house.administrator, **options)
     faults: list[str] = []
-    for path in ("/accounts/people/", "/accounts/people/add/", "/accounts/groups/"):
+    paths = (
+        *("/accounts/people/", "/accounts/people/add/", "/accounts/groups/", "/starters/"),
+        *("/models/", "/models/load/", "/models/usage/", "/engines/add/"),
+    )
+    for path in paths:
         await admin.open(path)
         faults += await no_fault(admin, path)
     await admin.open("/accounts/people/")
     await press(admin.page, "tbody a")
     faults += await no_fault(admin, "a person")
+    await admin.open("/models/")
+    await admin.page.locator(".engine button").first.wait_for()
+    faults += await no_fault(admin, "models that say how they are doing")
+    await press(admin.page, "tbody a")
+    faults += await no_fault(admin, "a model")
+    await admin.page.get_by_role("link", name="How many people can it serve?").click()
+    faults += await no_fault(admin, "capacity")
     assert not faults, "\n".join(faults)
