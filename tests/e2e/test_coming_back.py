@@ -37,14 +37,15 @@ async def test_closing_the_page_does_not_stop_the_answer(
 
     again = await visitor.window(context)
     await again.open(path)
-    words = await again.until_state("done")
-    state = database.execute(
-        "SELECT g.state FROM chat_generation g JOIN chat_message m ON m.id = g.message_id"
+    await again.until_state("done")
+    [(state, text)] = database.execute(
+        "SELECT g.state, m.text FROM chat_generation g JOIN chat_message m ON m.id = g.message_id"
         " WHERE m.conversation_id = %s",
         [path.split("/")[2]],
     ).fetchall()
-    assert state == [("done",)]
-    assert words
+    assert state == "done"
+    # Not what the page shows: a small model that says "20." has written the number of a list item.
+    assert text.strip()
 
 
 async def test_two_tabs_show_the_same_stream(visitor: Visitor) -> None:
