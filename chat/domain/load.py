@@ -76,11 +76,6 @@ class Load:
     minutes: list[Minute] = field(default_factory=list)
 
     @property
-    def most_running(self) -> float:
-        """The fullest minute."""
-        return max((minute.running for minute in self.minutes), default=0.0)
-
-    @property
     def bars(self) -> list[float]:
         """What is shown of each minute."""
         return [minute.running for minute in self.minutes]
