@@ -16,12 +16,13 @@ from engine_adapter.scripted import ScriptedEngine
 
 
 @contextlib.contextmanager
-def listening(script: Script) -> Iterator[str]:
-    """Its address, until the block ends."""
+def listening(script: Script | ScriptedEngine) -> Iterator[str]:
+    """The address of an engine that plays this script, until the block ends."""
+    engine = script if isinstance(script, ScriptedEngine) else ScriptedEngine(script)
     with socket.socket() as door:
         door.bind(("127.0.0.1", 0))
         door.listen()
-        app = create_app(ScriptedEngine(script))
+        app = create_app(engine)
         server = uvicorn.Server(
             uvicorn.Config(app, log_config=None, lifespan="off", access_log=False)
         )
