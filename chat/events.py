@@ -82,6 +82,16 @@ class Waits:
 
 
 @dataclass(frozen=True, slots=True)
+class Paused:
+    """The engine of a running answer is away; the runner asks it again."""
+
+    conversation: str
+    answer: str
+    generation: str
+    kind: str = "paused"
+
+
+@dataclass(frozen=True, slots=True)
 class Ended:
     """A run ended in ``state``, for ``reason`` if there is one; ``seq`` was its last chunk."""
 
@@ -112,7 +122,7 @@ class SessionsEnded:
     kind: str = "sessions_ended"
 
 
-News = Grew | Thought | Changed | Asked | Waits | Ended | Titled | SessionsEnded
+News = Grew | Thought | Changed | Asked | Waits | Paused | Ended | Titled | SessionsEnded
 
 
 async def tell(*news: News) -> None:

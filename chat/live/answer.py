@@ -38,6 +38,7 @@ class Answer:
     version: int = 0
     shape: int = 0
     wait: Wait | None = None
+    is_paused: bool = False
     heard_at: float = field(default_factory=time.monotonic)
     readers: set[Callable[[], None]] = field(default_factory=set)
     held: list[dict[str, Any]] | None = None
@@ -82,6 +83,7 @@ class Answer:
         self._pieces = [reading.text] if reading else []
         self.thoughts = reading.thoughts if reading and reading.is_active else ""
         self.wait = None if text.blocks or text.open or self.thoughts else self.wait
+        self.is_paused = False
         self.shape += 1
         self._changed()
 
@@ -89,6 +91,8 @@ class Answer:
         """What the database holds of it is not more than what is known here."""
         if self.reading is None and reading is not None:
             self.reading = replace(reading, live=self.text)
+            if self.is_paused:
+                self._changed()  # which cannot be shown of an answer known by its run alone
 
     def grow(self, item: dict[str, Any]) -> bool:
         """Add a chunk; ``False`` when one before it is missing, or it is of another run."""
@@ -102,6 +106,8 @@ class Answer:
         self.seq += 1
         self._say(item["text"])
         self.wait = None
+        self.shape += self.is_paused
+        self.is_paused = False
         self._changed()
         return True
 
@@ -131,6 +137,13 @@ class Answer:
             self.wait = ahead, seconds
             self._changed()
 
+    def pause(self, item: dict[str, Any]) -> None:
+        """Its engine is away: it goes on with the next word, or ends."""
+        if self._is_of_our_run(item) and self.is_active and not self.is_paused:
+            self.is_paused = True
+            self.shape += 1
+            self._changed()
+
     def end(self, item: dict[str, Any]) -> bool:
         """It is whole; ``False`` when the database has to be asked how."""
         reading = self.reading
@@ -140,6 +153,7 @@ class Answer:
         reading.generation.state = item["state"]  # type: ignore[union-attr]  # it is of our run
         reading.generation.reason = item["reason"]  # type: ignore[union-attr]  # likewise
         html = self.text.finish()
+        self.is_paused = False
         self.reading = replace(reading, live=None, text="".join(self._pieces), html=html)
         self.shape += 1
         self._changed()

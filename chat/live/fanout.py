@@ -216,6 +216,9 @@ def _apply(answer: Answer, item: dict[str, Any]) -> bool:
     if kind == "waits":
         answer.stand(item["ahead"], item["seconds"])
         return True
+    if kind == "paused":
+        answer.pause(item)
+        return True
     return bool(kind == "begun" or (kind == "asked" and answer.run == item["generation"]))
 
 

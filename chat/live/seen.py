@@ -79,6 +79,6 @@ class Seen:
         place, seconds = self.answer.wait or (0, None)
         message = {"pk": self.answer.id}
         about = {"message": message, "place": place, "seconds": seconds, "frame": True,
-                 "is_temporary": self.is_temporary}  # fmt: skip
+                 "is_temporary": self.is_temporary, "is_paused": self.answer.is_paused}  # fmt: skip
         with translation.override(language):
             return render_to_string(template, {**about, **context})

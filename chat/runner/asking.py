@@ -9,6 +9,7 @@ import time
 
 from django.db import Error as DatabaseError
 
+from chat import events
 from chat.domain import prompts, rights
 from chat.domain.generations import End
 from chat.engines import Engines
@@ -72,6 +73,7 @@ class Asking:
                 await asyncio.sleep(min(outcome.retry_after or 1.0, 5.0))
                 continue
             moved = (writing.seq, writing.unstored) != written
+            is_new = lost_at is None or moved
             lost_at = now if lost_at is None or moved else lost_at
             breaks += moved
             away = isinstance(outcome, Unreachable | Broken) and breaks <= MOST_BREAKS
@@ -79,6 +81,8 @@ class Asking:
             if not (away and continues and now - lost_at < pace.PATIENCE_S):
                 return writing.failed(outcome.code, _facts(outcome))
             log.info("generation %s asks again: %s", writing.id, outcome.code)
+            if is_new:
+                await events.tell(events.Paused(*writing.whereabouts, str(writing.id)))
             await asyncio.sleep(pace.AWAY_S)
 
     async def _stream(self, writing: Writing) -> End | EngineError:

@@ -11,9 +11,11 @@ from datetime import timedelta
 
 import psycopg
 import pytest
+from channels.layers import get_channel_layer
 from django.db import connection
 from django.utils import timezone
 
+from chat import events
 from chat.models import Generation, LanguageModel
 from chat.runner import asking, pace
 from deploy.appliance import temporary, valkey
@@ -68,12 +70,20 @@ async def test_an_engine_that_comes_back_in_time(people: People) -> None:
 
 async def test_a_break_in_the_middle_is_mended_from_the_stored_text(people: People) -> None:
     script = Script(default=replace(SCRIPT.default, fail_after=13))
+    layer = get_channel_layer()
+    await layer.group_add(events.GROUP, channel := await layer.new_channel())
     async with engine_host(script) as engine, running():
         asked = await ask(people.alice, "Hello")
         run = await ended(asked)
     assert (run.state, run.attempt) == (State.DONE, 1)
     assert await text_of(asked) == "".join(WORDS)
     assert engine.started == 2
+    told: list[str] = []
+    while "ended" not in told:
+        told += [item["kind"] for item in (await layer.receive(channel))["news"]]
+    assert told.count("paused") == 1
+    assert "grew" in told[: told.index("paused")]
+    assert "grew" in told[told.index("paused") :]
 
 
 @pytest.mark.usefixtures("impatient")

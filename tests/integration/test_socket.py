@@ -194,6 +194,35 @@ async def test_stop_retry_and_failure_are_shown(people: People, asked: Asked) ->
         assert "9000 of 2048 tokens" in page.frames[-1]
 
 
+async def test_an_engine_that_is_away_is_told_of_until_it_goes_on(
+    people: People, asked: Asked
+) -> None:
+    answer = await Answer(asked).begin()
+    where = str(asked.conversation.pk), str(asked.answer.pk)
+    away = "The engine does not answer at the moment."
+    async with Page(people.alice, asked.conversation) as page:
+        await page.frame()
+        await events.tell(events.Paused(*where, str(answer.run.pk)))
+        assert away in await page.frame()
+        await answer.write("One ")
+        assert away not in await page.frame()
+        await answer.write("two ")
+        assert "data-from" in await page.frame()
+        await events.tell(events.Paused(*where, "another run"))
+        await events.tell(events.Paused(*where, str(answer.run.pk)))
+        await events.tell(events.Paused(*where, str(answer.run.pk)))
+        told = await page.frame()
+        assert away in told
+        assert "One two" in told, "what is written stays where it is"
+        assert await page.quiet(), "it is said once"
+        await answer.write("three")
+        await page.see(asked.answer, text="One two three")
+        assert away not in page.frames[-1]
+        await answer.end(State.INTERRUPTED, reason="unreachable")
+        await page.see(asked.answer, state="interrupted")
+        assert away not in page.frames[-1]
+
+
 async def test_other_peoples_news_stay_with_them(people: People, asked: Asked) -> None:
     answer = await Answer(asked).begin()
     bobs = await in_database(factories.answered)(people.bob, "Bob's question")
