@@ -5,7 +5,7 @@ from __future__ import annotations
 import uuid
 
 from django.db import models
-from django.db.models import Q
+from django.db.models import F, Q
 from django.utils.translation import gettext_lazy as _
 
 
@@ -87,6 +87,15 @@ class LanguageModel(models.Model):
     tools = models.BooleanField(null=True)
     reasoning = models.BooleanField(null=True)
     available = models.BooleanField(default=True)
+    # What administrators say that it reads, where the engine tells nothing; see ``reads``.
+    given_length = models.PositiveIntegerField(null=True)
+    # Several engines behind one name: people see the one that the others serve for. What its row
+    # tells of them (that there are some, and how little one of them reads) saves a look at them.
+    serves_for = models.ForeignKey(
+        "self", on_delete=models.PROTECT, null=True, related_name="others"
+    )
+    is_pool = models.BooleanField(default=False, db_default=False)
+    others_length = models.PositiveIntegerField(null=True)
     standing = models.CharField(
         max_length=8, choices=Standing, default=Standing.OFFERED, db_default=Standing.OFFERED
     )
@@ -110,10 +119,21 @@ class LanguageModel(models.Model):
             models.UniqueConstraint(
                 fields=["is_default"], condition=Q(is_default=True), name="one_default_model"
             ),
+            models.CheckConstraint(
+                condition=Q(serves_for=None) | Q(is_pool=False) & ~Q(serves_for=F("id")),
+                name="who_serves_for_another_has_no_others",
+            ),
         ]
 
     def __str__(self) -> str:
         return self.display_name
+
+    @property
+    def reads(self) -> int | None:
+        """Tokens of one request, by which prompts and pages go; several engines together read what
+        each of them does. ``None`` where nobody tells."""
+        told = [self.context_length or self.given_length, self.others_length]
+        return min((length for length in told if length), default=None)
 
 
 class CapacityTest(models.Model):

@@ -206,6 +206,10 @@ class Generation(models.Model):
     prompt_tokens = models.PositiveIntegerField(null=True)
     completion_tokens = models.PositiveIntegerField(null=True)
     cached_tokens = models.PositiveIntegerField(null=True)
+    # Which of several engines wrote it, where it was not the one that people see.
+    served_by = models.ForeignKey(
+        LanguageModel, on_delete=models.PROTECT, null=True, related_name="+", db_index=False
+    )
 
     class Meta:
         constraints = [
