@@ -12,13 +12,17 @@ TEXTS: dict[str, tuple[str, str]] = {
     # Options
     "help": (
         "Start Konak on this machine: database, engine, web page and workers together.",
-        "Konak'ı bu makinede başlatır: veri tabanı, motor, web sayfası ve işçiler birlikte.",
+        "Konak'ı bu makinede başlatır: veri tabanı, motor, web sayfası ve arka plan işleri "
+        "birlikte.",
     ),
     "help_host": (
         "address to listen on (default: {value})",
         "dinlenecek adres (varsayılan: {value})",
     ),
-    "help_port": ("port to listen on (default: {value})", "dinlenecek kapı (varsayılan: {value})"),
+    "help_port": (
+        "port to listen on (default: {value})",
+        "dinlenecek bağlantı noktası (varsayılan: {value})",
+    ),
     "help_data": (
         "directory for everything that must survive (default: {value})",
         "kalıcı olan her şeyin dizini (varsayılan: {value})",
@@ -27,7 +31,7 @@ TEXTS: dict[str, tuple[str, str]] = {
     "installing": (
         "Installing the locked packages into .venv. One of them, llama-cpp-python, is compiled "
         "for this machine: that takes 6 to 10 minutes the first time.",
-        "Kilitli paketler .venv içine kuruluyor. Biri, llama-cpp-python, bu makine için "
+        "Sürümü kilitli paketler .venv içine kuruluyor. Biri, llama-cpp-python, bu makine için "
         "derlenir: ilk seferde 6-10 dakika sürer.",
     ),
     "building_cuda": (
@@ -100,12 +104,13 @@ TEXTS: dict[str, tuple[str, str]] = {
     ),
     "port_taken": (
         "Port {port} on {host} is taken by another program; choose another with --port.",
-        "{host} üzerindeki {port} kapısını başka bir program kullanıyor; --port ile başka bir kapı "
-        "seçin.",
+        "{host} üzerindeki {port} numaralı bağlantı noktasını başka bir program kullanıyor; --port "
+        "ile başka birini seçin.",
     ),
     "port_forbidden": (
         "This user may not listen on port {port}; choose one above 1023 with --port.",
-        "Bu kullanıcı {port} kapısını dinleyemez; --port ile 1023'ten büyük bir kapı seçin.",
+        "Bu kullanıcı {port} numaralı bağlantı noktasını dinleyemez; --port ile 1023'ten büyük bir "
+        "numara seçin.",
     ),
     "host_unknown": (
         "{host} is not an address of this machine; choose another with --host.",
@@ -157,7 +162,7 @@ TEXTS: dict[str, tuple[str, str]] = {
     "model_damaged": (
         "The starter model that arrived is not the expected file (SHA-256 differs); it was thrown "
         "away.",
-        "Gelen başlangıç modeli beklenen dosya değil (SHA-256 farklı); atıldı.",
+        "İndirilen başlangıç modeli beklenen dosya değil (SHA-256 farklı); silindi.",
     ),
     # Starting, running, stopping
     "starting": ("Konak is starting; its data is in {path}.", "Konak başlıyor; verileri: {path}."),
