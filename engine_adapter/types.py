@@ -159,12 +159,14 @@ class Progress:
     """What the request waits for before its first token.
 
     ``ahead`` requests are in line before this one (0 once it is being computed);
-    ``computed`` of ``total`` prompt tokens are done.
+    ``computed`` of ``total`` prompt tokens are done. ``engine`` is told where several serve the
+    model: the tag of the one that is asked from now on.
     """
 
     ahead: int
     computed: int = 0
     total: int = 0
+    engine: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

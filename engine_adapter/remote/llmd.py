@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Mapping
-from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
+from engine_adapter import conversation
 from engine_adapter.remote.vllm import VllmEngine
 from engine_adapter.types import Gauges, Request
 
@@ -39,11 +39,15 @@ class LlmdEngine(VllmEngine):
         """See ``Gauged.gauges``. The gateway tells nothing of those behind it."""
         return Gauges()
 
+    async def gauges_by_model(self) -> Mapping[str, Gauges]:
+        """See ``GaugedEach.gauges_by_model``."""
+        return {}
+
     async def _open(self, request: Request) -> httpx.Response:
         response = await super()._open(request)
         if token := response.headers.get(_SESSION):
-            self._sessions[_conversation(request)] = token
-            self._sessions.move_to_end(_conversation(request))
+            self._sessions[conversation.name_of(request)] = token
+            self._sessions.move_to_end(conversation.name_of(request))
             if len(self._sessions) > _KEPT:
                 self._sessions.popitem(last=False)
         return response
@@ -54,7 +58,7 @@ class LlmdEngine(VllmEngine):
             headers |= _both("fairness-id", flow)
         if request.priority:
             headers |= _both("objective", URGENT if request.priority < 0 else BACKGROUND)
-        if token := self._sessions.get(_conversation(request)):
+        if token := self._sessions.get(conversation.name_of(request)):
             headers[_SESSION] = token
         return headers
 
@@ -62,13 +66,3 @@ class LlmdEngine(VllmEngine):
 def _both(name: str, value: str) -> dict[str, str]:
     """A header by its name and by the one it had before."""
     return {f"x-{by}-inference-{name}": value for by in ("llm-d", "gateway")}
-
-
-def _conversation(request: Request) -> str:
-    """What a conversation's requests have in common: all up to the first question."""
-    digest = sha256(f"{request.model} {request.cache_salt}".encode())
-    for turn in request.turns:
-        digest.update(f"\0{turn.role} {turn.content}".encode("utf-8", "replace"))
-        if turn.role == "user":
-            break
-    return digest.hexdigest()
