@@ -10,6 +10,7 @@ from chat.models.conversations import (
     Share,
     Starter,
 )
+from chat.models.versions import ModelVersion
 
 __all__ = [
     "CapacityTest",
@@ -21,6 +22,7 @@ __all__ = [
     "Generation",
     "LanguageModel",
     "Message",
+    "ModelVersion",
     "Share",
     "Starter",
 ]

@@ -6,6 +6,7 @@ import uuid
 
 from django.db import models
 from django.db.models import F, Q
+from django.utils.translation import get_language
 from django.utils.translation import gettext_lazy as _
 
 
@@ -77,7 +78,9 @@ class LanguageModel(models.Model):
     )
     name = models.CharField(max_length=200)
     display_name = models.CharField(max_length=200)
+    # In English, and in Turkish; see ``described``.
     description = models.CharField(max_length=300, blank=True, db_default="")
+    description_tr = models.CharField(max_length=300, blank=True, db_default="")
     context_length = models.PositiveIntegerField(null=True)
     size_bytes = models.PositiveBigIntegerField(null=True)
     quantization = models.CharField(max_length=24, blank=True)
@@ -109,6 +112,15 @@ class LanguageModel(models.Model):
     instruction = models.TextField(blank=True, db_default="")
     temperature = models.FloatField(null=True)
     top_p = models.FloatField(null=True)
+    # The version that answers. Looked at with every answer, so it is told here too what that means:
+    # the name it has at the engine where that is not the model's own, and whether its file was
+    # replaced by one that nobody has approved. Where neither is so, ``sha256`` is its SHA-256.
+    runs = models.ForeignKey(
+        "ModelVersion", on_delete=models.SET_NULL, null=True, related_name="+", db_index=False
+    )
+    runs_name = models.CharField(max_length=200, blank=True, db_default="")
+    held = models.BooleanField(default=False, db_default=False)
+    needs_approval = models.BooleanField(default=True, db_default=True)
     created_at = models.DateTimeField(auto_now_add=True)
     seen_at = models.DateTimeField()
 
@@ -134,6 +146,14 @@ class LanguageModel(models.Model):
         each of them does. ``None`` where nobody tells."""
         told = [self.context_length or self.given_length, self.others_length]
         return min((length for length in told if length), default=None)
+
+    @property
+    def described(self) -> str:
+        """What it is good for, in the reader's language; where that says nothing, in the other."""
+        texts = [self.description, self.description_tr]
+        if (get_language() or "").startswith("tr"):
+            texts.reverse()
+        return texts[0] or texts[1]
 
 
 class CapacityTest(models.Model):

@@ -210,6 +210,10 @@ class Generation(models.Model):
     served_by = models.ForeignKey(
         LanguageModel, on_delete=models.PROTECT, null=True, related_name="+", db_index=False
     )
+    # The version of the model that wrote it, where there is one.
+    version = models.ForeignKey(
+        "ModelVersion", on_delete=models.SET_NULL, null=True, related_name="generations"
+    )
 
     class Meta:
         constraints = [
