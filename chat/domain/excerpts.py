@@ -14,8 +14,10 @@ LENGTH: Final = 220
 BEFORE: Final = 50
 _LOOKED_AT: Final = 1000  # characters after the first place, for one with more of the terms
 _MOST_PLACES: Final = 100
-# Spaces, and what in Markdown only says how a text looks.
-_GAPS: Final = re.compile(r"[\s*`#|\x00-\x1f\u202a-\u202e\u2066-\u2069]+")
+# Spaces, and what in Markdown only says how a text looks: signs, the rule of a table, notes.
+_GAPS: Final = re.compile(
+    r"(?:[\s*`#|\x00-\x1f\u202a-\u202e\u2066-\u2069]|:?-{3,}:?|\[\^[^\]\s]{1,20}\])+"
+)
 
 
 @dataclass(frozen=True, slots=True)

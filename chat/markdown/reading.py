@@ -49,10 +49,10 @@ def write(tokens: list[Token], env: EnvType) -> SafeString:
 def write_raw(tokens: list[Token], env: EnvType) -> str:
     """The same, to be cleaned by who knows where it will stand."""
     state = StateCore("", parser(), env)
-    state.tokens = tokens
+    state.tokens = rules.numbers_as_text(tokens)
     inline(state)
     text_join(state)
-    return str(parser().renderer.render(tokens, parser().options, env))
+    return str(parser().renderer.render(state.tokens, parser().options, env))
 
 
 def closing(said: dict[str, list[Token]], env: EnvType) -> SafeString:

@@ -14,11 +14,39 @@ from markdown_it.utils import EnvType, OptionsDict
 from chat.markdown import colouring
 from chat.markdown.mathml import mathml
 
+_EDGES = {"list_item_open", "list_item_close"}
+
 
 def use(parser: MarkdownIt) -> None:
     """Teach them to the parser's renderer."""
     for name, rule in _RULES.items():
         parser.add_render_rule(name, rule)
+
+
+def numbers_as_text(tokens: Sequence[Token]) -> list[Token]:
+    """The same blocks, but an ordered list that holds nothing but its numbers is a paragraph.
+
+    Whoever asked for a year and is answered ``1020.`` wants to read it, and to copy it as well.
+    """
+    written: list[Token] = []
+    begin = 0
+    for token in tokens:
+        if token.type == "ordered_list_open":
+            begin = len(written)
+        written.append(token)
+        if token.type == "ordered_list_close":
+            inside = written[begin + 1 : -1]
+            if inside and all(each.type in _EDGES and not each.meta for each in inside):
+                lines = [f"{each.info}{each.markup}" for each in inside if each.nesting == 1]
+                written[begin:] = _lines(lines, token.level)
+    return written
+
+
+def _lines(lines: Sequence[str], level: int) -> list[Token]:
+    """A paragraph of these lines. Nothing in them means anything to the parser."""
+    content = Token("inline", "", 0, level=level + 1, children=[], content="  \n".join(lines))
+    opening = Token("paragraph_open", "p", 1, block=True, level=level)
+    return [opening, content, Token("paragraph_close", "p", -1, block=True, level=level)]
 
 
 def _fence(

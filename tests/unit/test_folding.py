@@ -185,3 +185,9 @@ def test_an_excerpt_shows_where_most_of_the_words_stand() -> None:
     text = "mavi " + "x " * 300 + "mavi gök"
     parts = Marker(queries.read("mavi gök").terms).around(text)
     assert [part.text for part in parts if part.found] == ["mavi", "gök"]
+
+
+def test_an_excerpt_of_a_table_is_what_stands_in_it() -> None:
+    text = "| Birim | 2025 |\n| :--- | ---: |\n| Eczane[^1] | 12 |\n\n- [x] bitti"
+    parts = Marker(queries.read("eczane").terms).around(text)
+    assert "".join(part.text for part in parts) == " Birim 2025 Eczane 12 - [x] bitti"

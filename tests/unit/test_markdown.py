@@ -86,6 +86,30 @@ def test_lists_quotes_emphasis_and_breaks() -> None:
         assert part in html
 
 
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("1020.", '<p dir="auto">1020.</p>\n'),
+        ("007)", '<p dir="auto">007)</p>\n'),
+        ("12.\n15.\n18.", '<p dir="auto">12.<br>\n15.<br>\n18.</p>\n'),
+        ("Year:\n\n1453.\n\nEnd.", '<p dir="auto">1453.</p>\n<p dir="auto">End.</p>\n'),
+    ],
+)
+def test_numbers_without_a_word_are_text(text: str, shown: str) -> None:
+    assert render(text).endswith(shown)
+    assert "<ol" not in render(text)
+
+
+@pytest.mark.parametrize("text", ["- 1020.", "> 1020.", "1. 1020.", "- a\n- 7)\n"])
+def test_numbers_without_a_word_are_text_within_a_block_too(text: str) -> None:
+    assert re.search(r'<p dir="auto">(?:1020\.|7\))</p>', render(text))
+
+
+@pytest.mark.parametrize("text", ["1.\n2. two", "1. one\n2.", "1.\n   one", "1. - x", "1. ```\n"])
+def test_a_list_that_says_something_stays_one(text: str) -> None:
+    assert render(text).startswith("<ol>")
+
+
 def test_code_of_a_known_language_is_coloured() -> None:
     html = render("```python\ndef f(x):\n    return '<b>'\n```")
     assert "<figcaption>python</figcaption>" in html

@@ -72,6 +72,7 @@ The end, as seen before.[^1]"""
 LINES = [
     "# Heading", "## Closed ##", "Setext\n===", "Setext\n---", "- a", "- b", "  - deeper", "* c",
     "1. one", "2. two", "   1. in it", "- [ ] open", "- [x] done", "> quote", "> > deeper", "lazy",
+    "1020.", "7)", "- 12.", "   and on",
     "```py\nx = 1\n```", "```\nnever closed", "~~~\ny\n~~~", "    indented", "| 1 | 2 |",
     "| a | b |\n|---|:-:|", "a | b\n--|--\n1 | 2", "| lone |", "--|--", "[r]: http://r.example",
     "[x]: <http://x.example> 'title'", "[x]:\nhttp://y.example\n\"ti", "tle\"", "[^1]: a note",
@@ -165,6 +166,10 @@ def test_what_only_python_takes_for_a_line_is_none(mark: str) -> None:
         "| a |\n|---|\n| b |\n\n| c |",
         "$$\na\n\n$$\nb\n$$",
         "[^1]: a\n\n    b\n\n  c[^1]",
+        "1020.",
+        "1020.\n\n1021. A year.",
+        "1020.\n     A year.",
+        "12.\n15.\n\nwords\n\n- 7)\n\n  and on",
     ],
 )
 def test_a_line_that_turns_out_to_be_something_else(text: str) -> None:
@@ -274,6 +279,15 @@ def test_all_of_it_is_shown_at_any_time_and_nearly_all_as_it_will_be(shape: str)
 
 def letters(text: str) -> str:
     return re.sub(r"[\W_]", "", text)
+
+
+def test_a_number_is_read_as_soon_as_it_is_there() -> None:
+    grown = Live()
+    for piece in ("Then:\n\n", "10", "20", "."):
+        grown.feed(piece)
+    assert grown.open == '<p dir="auto">1020.</p>\n'
+    grown.feed("\n1021. A year.\n")
+    assert "<ol" in grown.open
 
 
 def test_what_is_bold_or_code_is_so_before_it_ends() -> None:

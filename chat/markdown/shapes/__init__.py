@@ -26,6 +26,7 @@ def shape_of(tokens: Sequence[Token], source: str, definitions: EnvType) -> tupl
 
 
 _Found = tuple[Shape, int] | None
+_BARE_NUMBERS = {"ordered_list_open", "list_item_open", "list_item_close", "ordered_list_close"}
 
 
 def _paragraph(tokens: Sequence[Token], source: str, definitions: EnvType) -> _Found:
@@ -42,6 +43,8 @@ def _table(tokens: Sequence[Token], source: str, definitions: EnvType) -> _Found
 
 
 def _items(tokens: Sequence[Token], source: str, definitions: EnvType) -> _Found:
+    if all(token.type in _BARE_NUMBERS for token in tokens):
+        return None  # they are shown as text
     loose = any(t.type == "paragraph_open" and t.level == 2 and not t.hidden for t in tokens)
     return Items(definitions, tokens[0], loose=loose), 0
 
