@@ -1,39 +1,24 @@
-"""Every component in every state, for whoever works on the house: only where debugging is on.
-
-Shows the templates that the pages use, with rows that are stored nowhere.
-"""
+"""Every component in every state, for whoever works on the house: only where debugging is on."""
 
 from __future__ import annotations
 
-from typing import Any, Final
-from uuid import uuid4
+from typing import Final
 
 from django import forms
 from django.conf import settings
 from django.http import Http404, HttpResponse
 from django.shortcuts import render
-from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
 from accounts.requests import PageRequest
-from chat.domain.answers import Reading
 from chat.domain.window import Fill
-from chat.models import EngineConnection, Generation, LanguageModel, Message
 from chat.views import frames
+from deploy import specimens
 
-_State = Generation.State
-_PROSE: Final = "**42 %** of `x`, as $x^2$ shows.\n\n| a | b |\n| --- | ---: |\n| 1 | 2 |\n"
-# How an answer can stand: its state, the reason, and whether there is text.
-_STANDS: Final = (
-    (_State.QUEUED, "", False), (_State.RUNNING, "", True), (_State.DONE, "", True),
-    (_State.DONE, "length", True), (_State.STOPPED, "", True),
-    (_State.INTERRUPTED, "broken", True), (_State.FAILED, "unreachable", False),
-    (_State.FAILED, "overloaded", False), (_State.FAILED, "refused", False),
-    (_State.FAILED, "empty", False), (_State.FAILED, "waited", False),
-    (_State.FAILED, "context_length_exceeded", False),
-)  # fmt: skip
+_BARS: Final = (3, 5, 8, 7, 2)
+_CURVES: Final = tuple((float(n), 4.0 * n, 30.0 + n) for n in range(13))
 
 
 class Fields(forms.Form):
@@ -59,35 +44,22 @@ def design(request: PageRequest) -> HttpResponse:
     """The page. Elsewhere than on a developer's machine there is none."""
     if not settings.DEBUG:
         raise Http404
+    models = specimens.models()
     context = {
         **frames.frame(request),
+        **specimens.conversations(),
+        **specimens.messages(),
         "form": Fields(initial={"name": "Konak"}),
         "wrong": Fields({"w-name": "", "w-email": "@", "w-model": "c"}, prefix="w"),
-        "language_models": _models(),
+        "language_models": models,
+        "chosen": models[0],
+        "lost": models[0],
+        "instead": models[1],
         "fills": [Fill(620, 1000), Fill(930, 1000)],
-        "question": Reading(_message(Message.Role.USER), "Why?\n\nمرحبا"),
-        "readings": [_answer(*stand) for stand in _STANDS],
+        "shares": [0.0, 0.42, 0.95],
+        "rates": _BARS,
+        "labels": [f"{people}: {rate}" for people, rate in enumerate(_BARS, 1)],
+        "curves": _CURVES,
+        "names": [_("The same tokens elsewhere"), _("Your own machine")],
     }
     return render(request, "design.html", context)
-
-
-def _models() -> list[LanguageModel]:
-    here = EngineConnection(name="Konak", kind=EngineConnection.Kind.BUNDLED)
-    there = EngineConnection(name="GPU 1", kind=EngineConnection.Kind.OPENAI, url="-")
-    facts: dict[str, Any] = {"context_length": 32768, "size_bytes": 9 * 10**9}
-    return [
-        LanguageModel(engine=here, display_name="Small", quantization="Q4_K_M", **facts),
-        LanguageModel(engine=there, display_name="Large", description="A 14 % better one."),
-    ]
-
-
-def _message(role: str) -> Message:
-    return Message(conversation_id=uuid4(), parent_id=uuid4(), role=role, created_at=timezone.now())
-
-
-def _answer(state: str, reason: str, has_text: bool) -> Reading:
-    message = _message(Message.Role.ASSISTANT)
-    message.language_model = LanguageModel(display_name=f"{state} {reason}", continues=True)
-    run = Generation(message=message, state=state, reason=reason)
-    versions = (uuid4(), message.pk) if state == _State.DONE else (message.pk,)
-    return Reading(message, _PROSE if has_text else "", run, versions=versions)

@@ -9,6 +9,7 @@ from urllib.parse import urljoin
 from uuid import UUID
 
 from django.conf import settings
+from django.core.paginator import Paginator
 from django.db.models import Count
 from django.http import Http404, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
@@ -17,11 +18,12 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from accounts import mail
-from accounts.domain import policies, provisioning
+from accounts.domain import finding, policies, provisioning
 from accounts.forms import GroupForm, GroupPeopleForm, NewPersonForm, PersonForm
 from accounts.models import Group, SetupLink, User
 from accounts.requests import PageRequest
 
+PAGE = 50
 View = Callable[..., HttpResponse]
 
 
@@ -40,9 +42,10 @@ def administrators_only(view: View) -> View:
 @administrators_only
 @require_safe
 def people(request: PageRequest) -> HttpResponse:
-    """Everybody, active first."""
-    everybody = User.objects.prefetch_related("groups").order_by("-is_active", "name", "email")
-    return render(request, "accounts/people.html", {"people": everybody})
+    """Everybody, or those who were looked for; a page at a time."""
+    q = request.GET.get("q", "")
+    page = Paginator(finding.people(q), PAGE).get_page(request.GET.get("page"))
+    return render(request, "accounts/people.html", {"page": page, "q": q})
 
 
 def _show_link(request: PageRequest, person: User, token: str) -> HttpResponse:

@@ -47,6 +47,34 @@ def test_an_address_is_one_persons_in_any_case(people: People, email: str) -> No
     assert User.objects.count() == 4
 
 
+@pytest.mark.parametrize(
+    ("words", "names"),
+    [
+        ("ışıl", ["Işıl Ünver"]),
+        ("ISIL unver", ["Işıl Ünver"]),
+        ("UNV ward", ["Işıl Ünver"]),
+        ("@example.org zz", []),
+        ("ward", ["Alice", "Bob", "Işıl Ünver"]),
+    ],
+)
+def test_somebody_is_found_by_a_part_of_name_address_or_group(
+    people: People, words: str, names: list[str]
+) -> None:
+    user = User.objects.create(name="Işıl Ünver", email="iu@example.org")
+    user.groups.set(Group.objects.all())
+    page = browser(people.administrator).get(url("people"), {"q": words})
+    assert [found.name for found in page.context["page"]] == names
+    assert ("Nobody here has that" in page.content.decode()) is not bool(names)
+
+
+def test_many_people_have_pages(people: People, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("accounts.views.people.PAGE", 3)
+    ada = browser(people.administrator)
+    first = ada.get(url("people"), {"q": "example.org"}).content.decode()
+    assert "1 / 2" in first and 'href="?page=2&amp;q=example.org"' in first
+    assert "2 / 2" in ada.get(url("people"), {"page": "99"}).content.decode()
+
+
 def test_the_database_knows_it_too(people: People) -> None:
     with pytest.raises(IntegrityError), transaction.atomic():
         User.objects.create(name="Other", email="ALICE@example.org")

@@ -22,6 +22,11 @@ from tests.readers import elements
 pytestmark = pytest.mark.django_db
 
 HTMX = {"HX-Request": "true"}
+PARTS = [
+    "<meter ", "<rect ", "<polyline ", "<mark>wards</mark>", 'class="tabs"', "<selectedcontent>",
+    "3rd in line, about 8 s", "Thinking…", "Thought for 12 s", "goes on by itself",
+    "1 conversation found", "Nothing found",
+]  # fmt: skip
 
 
 @pytest.fixture
@@ -231,4 +236,7 @@ def test_the_page_of_all_parts_is_for_developers(alice: Client, settings: object
         assert f'data-state="{state}"' in body
     assert "93 % full" in body and "on the server GPU 1" in body
     assert body.count('class="field wrong"') >= 3
-    assert body.count("autofocus") == 2  # the first wrong field, and the list of keys once it opens
+    assert "autofocus" in field(body, "id_w-name")  # the first wrong one
+    assert "autofocus" not in field(body, "id_w-email")
+    for part in PARTS:
+        assert part in body

@@ -18,6 +18,7 @@ from engine_adapter.script import Rule, Script
 from engine_adapter.scripted import ScriptedEngine
 from tests import factories
 from tests.people import People, browser
+from tests.readers import elements
 from tests.scripts import ENDLESS, SLOW, engine_host, in_database, until
 from tests.temporaries import TemporaryPage
 
@@ -333,4 +334,6 @@ def test_the_page_says_what_it_is(people: People, model: LanguageModel) -> None:
     assert "needs JavaScript" in html
     assert 'ws-connect="/ws/temporary/"' in html
     assert "data-draft" not in html
+    _, picker = elements(html)["language-model"]
+    assert model.display_name in picker and "on this machine" in picker
     assert response.headers["Cache-Control"].count("no-store") == 1
