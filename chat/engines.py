@@ -1,4 +1,4 @@
-"""From an ``EngineConnection`` row to the engine behind it. One adapter a connection."""
+"""From rows to the engines behind them: one adapter a connection, one pool a model of several."""
 
 from __future__ import annotations
 
@@ -7,13 +7,16 @@ import contextlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final, cast
+from uuid import UUID
+from weakref import WeakValueDictionary
 
 from django.conf import settings
 
 from chat.domain import vault
-from chat.models import EngineConnection
+from chat.models import EngineConnection, LanguageModel
 from engine_adapter.engine import Engine, Gauged, Loader
 from engine_adapter.errors import EngineError, Refused, Unreachable
+from engine_adapter.pool import Known, Member, Pool
 from engine_adapter.remote.detection import Found, look
 from engine_adapter.remote.host import HostEngine
 from engine_adapter.remote.http_engine import Breath
@@ -24,6 +27,11 @@ __all__ = ["Engines", "Found", "State", "cards", "look", "move", "states"]
 
 LOOK_S: Final = 4.0  # what an open page waits for an engine that is slow to say how it is doing
 
+Key = tuple[str, ...]
+# What one part of a process learns of an engine of a pool, all of it knows, as long as one of them
+# still asks it.
+_known: WeakValueDictionary[Key, Known] = WeakValueDictionary()
+
 
 class Engines:
     """The engines one event loop talks to. Close it with ``aclose()``.
@@ -32,7 +40,8 @@ class Engines:
     """
 
     def __init__(self, breath: Breath | None = None) -> None:
-        self._open: dict[tuple[str, ...], Engine] = {}
+        self._open: dict[Key, Engine] = {}
+        self._pools: dict[UUID, Pool] = {}
         self._breath = breath
 
     def of(self, connection: EngineConnection) -> Engine:
@@ -40,17 +49,49 @@ class Engines:
 
         Raises ``Unreachable`` where its key or its certificate file cannot be used.
         """
-        row = connection
-        key = (str(row.pk), row.kind, row.url, row.sealed_key, row.ca_file)
+        key = _key(connection)
         if key not in self._open:
             self._open[key] = _open(connection, self._breath)
         return self._open[key]
 
+    def serving(self, language_model: LanguageModel, members: Sequence[LanguageModel]) -> Engine:
+        """What answers in the name of ``language_model``: its engine, or its ``members`` as one.
+
+        Whoever asks several is told with ``Progress.engine`` the id of the row that is asked. One
+        that cannot be used is left out; raises ``Unreachable`` where that are all.
+        """
+        if [row.pk for row in members] == [language_model.pk]:
+            return self.of(language_model.engine)
+        found: list[Member] = []
+        trouble = Unreachable("No engine serves this model.")
+        for row in members:
+            try:
+                found.append(self._member(row))
+            except Unreachable as error:
+                trouble = error
+        if not found:
+            raise trouble
+        pool = self._pools.get(language_model.pk)
+        if pool is None:
+            pool = self._pools[language_model.pk] = Pool(language_model.name, found)
+        pool.serve_with(found)
+        return pool
+
+    def _member(self, row: LanguageModel) -> Member:
+        engine, name = self.of(row.engine), row.runs_name or row.name
+        known = _known.setdefault((*_key(row.engine), name), Known())
+        return Member(str(row.pk), name, engine, known, row.continues)
+
     async def aclose(self) -> None:
         """Close every connection; running streams end."""
-        engines, self._open = list(self._open.values()), {}
+        engines: list[Engine] = [*self._pools.values(), *self._open.values()]
+        self._pools, self._open = {}, {}
         for engine in engines:
             await engine.aclose()
+
+
+def _key(row: EngineConnection) -> Key:
+    return (str(row.pk), row.kind, row.url, row.sealed_key, row.ca_file)
 
 
 def _open(connection: EngineConnection, breath: Breath | None) -> Engine:

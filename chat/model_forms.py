@@ -140,6 +140,13 @@ class ModelForm(forms.Form):
         required=False,
         widget=forms.CheckboxSelectMultiple,
     )
+    given_length = forms.IntegerField(
+        label=gettext_lazy("Reads at once (tokens)"),
+        help_text=gettext_lazy("Its engine does not tell. Empty: unknown."),
+        min_value=256,
+        max_value=100_000_000,
+        required=False,
+    )
     data_class = forms.ChoiceField(
         label=gettext_lazy("For data up to"),
         choices=[("", gettext_lazy("Nothing said")), *LanguageModel.DataClass.choices],
@@ -177,6 +184,8 @@ class ModelForm(forms.Form):
         now = {name: getattr(row, name) for name in self.base_fields}
         many = {name: now[name].all() for name in ("groups", "first_of")}
         super().__init__(data, initial={**now, **many})
+        if row.context_length:  # what the engine tells is true
+            del self.fields["given_length"]
         choice = cast("forms.ModelChoiceField[LanguageModel]", self.fields["successor"])
         choice.queryset = LanguageModel.objects.exclude(pk=row.pk).order_by("display_name")
 

@@ -12,7 +12,7 @@ from celery import shared_task
 from channels.db import database_sync_to_async
 
 from chat import measuring
-from chat.domain import branches, capacity, generations, reaping, titles
+from chat.domain import branches, capacity, generations, reaping, serving, titles
 from chat.engines import Engines
 from chat.models import CapacityTest, Conversation
 from engine_adapter.errors import EngineError, Refused
@@ -73,8 +73,9 @@ async def _measure(test: CapacityTest) -> None:
 async def _points(engines: Engines, test: CapacityTest) -> str:
     """All points, one after the other; why there are no more of them, where that has a reason."""
     model = test.language_model
+    members = await database_sync_to_async(serving.members)(model)
     try:
-        engine = engines.of(model.engine)
+        engine = engines.serving(model, members)
     except EngineError as error:
         return error.code
     for users in measuring.PEOPLE:
@@ -102,7 +103,9 @@ async def _title(conversations: list[Conversation]) -> None:
 async def _words(engines: Engines, conversation: Conversation, request: Request) -> str | None:
     """What the model says; ``None`` when the engine is away and asking later may help."""
     words = ""
-    engine = engines.of(conversation.language_model.engine)
+    model = conversation.language_model
+    members = await database_sync_to_async(serving.members)(model)
+    engine = engines.serving(model, members)
     async with contextlib.aclosing(engine.stream(request)) as stream:
         async for event in stream:
             if isinstance(event, Text):

@@ -30,6 +30,7 @@ VERBS: Final = frozenset(
         "person.activated", "person.added", "person.changed", "person.deactivated",
         "person.data_exported", "person.deletion_requested", "person.deletion_withdrawn",
         "person.link_made", "person.password_set",
+        "pool.changed",
         "profile.changed",
         "share.made", "share.read", "share.revoked",
         "session.ended", "session.failed", "session.started",

@@ -12,7 +12,7 @@ from django.utils import timezone
 
 from accounts.domain import audit
 from accounts.models import Group, User
-from chat.domain import rights
+from chat.domain import pools, rights
 from chat.models import EngineConnection, LanguageModel
 from engine_adapter.types import ModelCard
 
@@ -75,6 +75,7 @@ def refresh(connection: EngineConnection, cards: Iterable[ModelCard]) -> None:
         LanguageModel.objects.filter(engine=connection, available=True).exclude(
             name__in=names
         ).update(available=False)
+        pools.note_lengths()
 
 
 def note_move(language_model: LanguageModel, *, load: bool, actor: User) -> None:
@@ -98,6 +99,7 @@ def change(
         for name, value in told.items():
             setattr(language_model, name, value)
         language_model.save(update_fields=list(told))
+        pools.note_lengths()
         language_model.groups.set(groups)
         language_model.first_of.set(first_of)
         audit.record(

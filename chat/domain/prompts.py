@@ -89,7 +89,7 @@ def _turns(messages: list[Message]) -> list[Turn]:
 
 def _most_bytes(model: LanguageModel) -> int | None:
     """More text than this fits into no context: a token has far fewer bytes on average."""
-    return model.context_length * _BYTES_A_TOKEN if model.context_length else None
+    return model.reads * _BYTES_A_TOKEN if model.reads else None
 
 
 def _role(message: Message) -> Role:

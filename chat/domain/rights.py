@@ -7,6 +7,7 @@ from uuid import UUID
 from django.db.models import Q, QuerySet
 
 from accounts.models import User
+from chat.domain import serving
 from chat.models import LanguageModel
 
 _Standing = LanguageModel.Standing
@@ -20,7 +21,8 @@ def usable_by(user: User) -> QuerySet[LanguageModel]:
     """The models that may answer this person now, in the order of the administrators."""
     if not user.is_active:
         return LanguageModel.objects.none()
-    there = LanguageModel.objects.filter(available=True).exclude(standing=_Standing.RETIRED)
+    there = LanguageModel.objects.filter(serving.there(), serves_for=None)
+    there = there.exclude(standing=_Standing.RETIRED)
     return there.filter(_open_to(user.pk)).select_related("engine")
 
 
@@ -30,11 +32,12 @@ def offered_to(user: User) -> QuerySet[LanguageModel]:
 
 
 def may_use(user_id: UUID, language_model: LanguageModel) -> bool:
-    """Whether the model may answer this person. One whose engine is silent at the moment may.
+    """Whether the model may answer this person. One whose engine is silent at the moment may; one
+    that serves for another answers only in that one's name.
 
     No query where the model is open to everybody.
     """
-    if language_model.standing == _Standing.RETIRED:
+    if language_model.standing == _Standing.RETIRED or language_model.serves_for_id:
         return False
     if not language_model.restricted:
         return True
@@ -44,7 +47,7 @@ def may_use(user_id: UUID, language_model: LanguageModel) -> bool:
 
 def is_there(language_model: LanguageModel, user: User) -> bool:
     """Whether a conversation of this person with it can go on."""
-    return language_model.available and may_use(user.pk, language_model)
+    return serving.is_there(language_model) and may_use(user.pk, language_model)
 
 
 def check(user_id: UUID, language_model: LanguageModel) -> None:
@@ -60,13 +63,16 @@ def _open_to(user_id: UUID) -> Q:
 
 
 def successor_of(language_model: LanguageModel, user: User) -> LanguageModel | None:
-    """What to offer instead: the nearest of its successors that this person may use."""
+    """What to offer instead: the model it serves for by now, else the nearest of its successors
+    that this person may use."""
     usable = {model.pk: model for model in usable_by(user)}
     seen = {language_model.pk}
-    next_id = language_model.successor_id
+    next_id = language_model.serves_for_id or language_model.successor_id
     while next_id and next_id not in seen:
         if next_id in usable:
             return usable[next_id]
         seen.add(next_id)
-        next_id = LanguageModel.objects.values_list("successor_id", flat=True).get(pk=next_id)
+        rows = LanguageModel.objects.values_list("serves_for_id", "successor_id")
+        serves_for, successor = rows.get(pk=next_id)
+        next_id = serves_for or successor
     return None

@@ -7,7 +7,7 @@ from typing import Final
 from django.db import transaction
 
 from chat import events
-from chat.domain import prompts, rights, tree
+from chat.domain import prompts, rights, serving, tree
 from chat.models import Conversation, Generation, Message
 from engine_adapter.types import Request, Sampling, Turn
 
@@ -42,10 +42,10 @@ def due(*, limit: int) -> list[Conversation]:
     """Conversations whose first answer is done and that their model, if it is there, may name."""
     return list(
         Conversation.objects.filter(
+            serving.there("language_model__"),
             title_due=True,
             cut_at=None,
             titled_by=Conversation.TitledBy.FIRST_WORDS,
-            language_model__available=True,
             messages__generations__state=Generation.State.DONE,
         )
         .select_related("language_model__engine")

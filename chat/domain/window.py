@@ -40,9 +40,9 @@ def fill(readings: Sequence[Reading], of: LanguageModel | None = None) -> Fill |
     """
     for reading in reversed(readings):
         run, model = reading.generation, of or reading.message.language_model
-        if run is None or model is None or not model.context_length:
+        if run is None or model is None or not model.reads:
             continue
-        size = model.context_length
+        size = model.reads
         used = (run.prompt_tokens or 0) + (run.completion_tokens or 0)
         if run.reason == "context_length_exceeded":
             used = run.facts.get("prompt_tokens") or size

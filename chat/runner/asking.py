@@ -10,10 +10,10 @@ import time
 from django.db import Error as DatabaseError
 
 from chat import events
-from chat.domain import prompts, rights
+from chat.domain import prompts, rights, serving
 from chat.domain.generations import End
 from chat.engines import Engines
-from chat.models import Generation
+from chat.models import Generation, LanguageModel
 from chat.runner import pace
 from chat.runner.desk import Desk
 from chat.runner.line import Line
@@ -77,7 +77,7 @@ class Asking:
             lost_at = now if lost_at is None or moved else lost_at
             breaks += moved
             away = isinstance(outcome, Unreachable | Broken) and breaks <= MOST_BREAKS
-            continues = writing.language_model.continues or not writing.has_text
+            continues = writing.continues or not writing.has_text
             if not (away and continues and now - lost_at < pace.PATIENCE_S):
                 return writing.failed(outcome.code, _facts(outcome))
             log.info("generation %s asks again: %s", writing.id, outcome.code)
@@ -88,17 +88,17 @@ class Asking:
     async def _stream(self, writing: Writing) -> End | EngineError:
         """One request to the engine, from what is written so far."""
         try:
-            prompt = await self._prompt(writing)
+            prompt, writing.members = await self._prompt(writing)
         except rights.NotAllowed:
             return writing.failed("not_allowed")
         writing.seq = max(writing.seq, prompt.seq)
         writing.has_text, writing.has_thought = prompt.has_text, prompt.has_thought
         writing.thinks_since = None
         worn_out = writing.generation.attempt > MOST_ATTEMPTS
-        if worn_out or (prompt.has_text and not writing.language_model.continues):
+        if worn_out or (prompt.has_text and not writing.continues):
             return writing.failed("interrupted")
         try:
-            engine = self._engines.of(writing.language_model.engine)
+            engine = self._engines.serving(writing.language_model, writing.members)
         except EngineError as error:
             return error
         writing.begun, writing.heard_at = False, time.monotonic()
@@ -111,7 +111,7 @@ class Asking:
                     if isinstance(event, Reasoning):
                         self._pen.think(writing, event.text)
                     if isinstance(event, Progress):
-                        self._line.stand(writing, event.ahead)
+                        self._stands(writing, event)
                     elif not writing.begun:
                         writing.begun = True
                         self._line.leave(writing, served=True)
@@ -123,16 +123,28 @@ class Asking:
             writing.heard_at = None
         return Broken("the stream ended without an end")
 
-    async def _prompt(self, writing: Writing) -> prompts.Prompt:
-        """The prompt, built from stored text; waits for the tick and for the database."""
+    def _stands(self, writing: Writing, event: Progress) -> None:
+        if event.engine is not None:
+            self._line.leave(writing, served=False)  # each of several engines has its own line
+            writing.asks(event.engine)
+        self._line.stand(writing, event.ahead)
+
+    async def _prompt(self, writing: Writing) -> tuple[prompts.Prompt, list[LanguageModel]]:
+        """The prompt, built from stored text, and whom it can be given; waits for the tick and for
+        the database."""
         while True:
             if not writing.unstored:
                 with contextlib.suppress(DatabaseError):
                     is_new = writing.generation.attempt == 1 and not writing.seq
-                    return await self._shelf.do(prompts.build, writing.generation, is_new=is_new)
+                    return await self._shelf.do(_read, writing, is_new=is_new)
                 await asyncio.sleep(pace.AWAY_S)
             self._pen.hurry()
             await asyncio.sleep(pace.LEAST_TICK_S)
+
+
+def _read(writing: Writing, *, is_new: bool) -> tuple[prompts.Prompt, list[LanguageModel]]:
+    prompt = prompts.build(writing.generation, is_new=is_new)
+    return prompt, serving.members(writing.language_model)
 
 
 def _finished(writing: Writing, event: Finished) -> End:

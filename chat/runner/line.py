@@ -72,7 +72,7 @@ class Line:
         before, writing.ahead = writing.ahead, ahead
         if before == ahead:
             return
-        waiting = max(self._places(writing.language_model.pk), default=0)
+        waiting = max(self._places(writing.asks_at.pk), default=0)
         speed = self._speed(writing)
         if before > ahead and before > waiting:
             # All see the same moves: they are counted once, by the one who stands last.
@@ -93,15 +93,15 @@ class Line:
         """It is over: where engines take everybody at once, that is how the line moves."""
         self.leave(writing, served=False)
         speed = self._speed(writing)
-        if not any(self._places(writing.language_model.pk)):
+        if not any(self._places(writing.asks_at.pk)):
             speed.stands(bool(self._queued))
             speed.move(1)
 
     def _places(self, model: UUID) -> list[int]:
-        return [w.ahead for w in self._hands.values() if w.ahead and w.language_model.pk == model]
+        return [w.ahead for w in self._hands.values() if w.ahead and w.asks_at.pk == model]
 
     def _speed(self, writing: Writing) -> Speed:
-        return self._speeds.setdefault(writing.language_model.pk, Speed())
+        return self._speeds.setdefault(writing.asks_at.pk, Speed())
 
     async def tell(self, *, full: bool) -> None:
         """Tell those whose place or time has changed. ``full``: new ones wait for a runner."""
@@ -110,15 +110,18 @@ class Line:
         self._news.clear()
         queued = await self._desk.do(generations.queued, limit=MOST_TOLD) if full else []
         self._queued = len(queued)
-        standing: dict[tuple[str, str], tuple[UUID | None, int]] = {
-            w.whereabouts: (w.language_model.pk, w.ahead) for w in self._hands.values() if w.ahead
+        # Of which model, in which line, at which place: each engine of several has its own line.
+        standing: dict[tuple[str, str], tuple[UUID | None, UUID | None, int]] = {
+            w.whereabouts: (w.language_model.pk, w.asks_at.pk, w.ahead)
+            for w in self._hands.values()
+            if w.ahead
         }
         for run in queued:
             model = run.message.language_model_id
-            ahead = 1 + sum(other == model for other, _ in standing.values())
-            standing[str(run.message.conversation_id), str(run.message_id)] = model, ahead
-        told = {where: (ahead, self._seconds(model, ahead))
-                for where, (model, ahead) in standing.items()}  # fmt: skip
+            ahead = 1 + sum(other == model for other, _, _ in standing.values())
+            standing[str(run.message.conversation_id), str(run.message_id)] = model, model, ahead
+        told = {where: (ahead, self._seconds(line, ahead))
+                for where, (_, line, ahead) in standing.items()}  # fmt: skip
         moved = {where: stand for where, stand in told.items() if self._told.get(where) != stand}
         self._told = told
         if moved:

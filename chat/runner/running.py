@@ -161,9 +161,9 @@ class Runner:
     def _heard_at(self, writing: Writing) -> float:
         """When its engine last gave a sign of life. Whoever stands in line is told nothing while
         others are written."""
-        engine = writing.language_model.engine_id
+        engine = writing.asks_at.engine_id
         others = self._hands.values() if writing.ahead else ()
-        heard = [w.heard_at for w in others if w.language_model.engine_id == engine]
+        heard = [w.heard_at for w in others if w.asks_at.engine_id == engine]
         return max(at for at in [writing.heard_at, *heard] if at is not None)
 
     async def _tell_the_line(self) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from uuid import UUID
@@ -22,6 +22,7 @@ class Writing:
     engine, while it is asked, last gave a sign of life; ``ahead`` is the place in its line, 0 for
     none; ``thinks_since`` (monotonic) is when it began to think, ``reasoned_ms`` for how long.
 
+    ``members`` can be asked for its model; ``asked`` is the one that was, where they are several.
     ``whereabouts`` are the conversation's and the answer's id as news name them, ``name`` the
     run's.
     """
@@ -41,6 +42,8 @@ class Writing:
     cut_off: str = ""
     heard_at: float | None = None
     ahead: int = 0
+    members: Sequence[LanguageModel] = ()
+    asked: LanguageModel | None = None
     task: asyncio.Task[None] | None = None
 
     def __post_init__(self) -> None:
@@ -66,6 +69,20 @@ class Writing:
         if model is None:
             raise ValueError("an answer to be written has a model")
         return model
+
+    @property
+    def continues(self) -> bool:
+        """Whether an engine could go on with what is written."""
+        return any(row.continues for row in self.members or [self.language_model])
+
+    @property
+    def asks_at(self) -> LanguageModel:
+        """The row that is asked, or was last."""
+        return self.asked or self.language_model
+
+    def asks(self, tag: str) -> None:
+        """Of several it is now this one's turn, by its id."""
+        self.asked = next((row for row in self.members if str(row.pk) == tag), None)
 
     def stop(self) -> None:
         """The person does not want more of it."""

@@ -17,6 +17,7 @@ from channels.db import database_sync_to_async
 from django.db import Error as DatabaseError
 
 from chat.consumers import Socket
+from chat.domain import serving
 from chat.domain.generations import End
 from chat.engines import Engines
 from chat.models import Generation, LanguageModel
@@ -149,7 +150,9 @@ class TemporaryConsumer(Socket):
         talk, self._stopping = self._talk, False
         request = talk.request(model, self.user_id)
         try:
-            end = await asking.write(self._engines.of(model.engine), request, growing)
+            members = await database_sync_to_async(serving.members)(model)
+            engine = self._engines.serving(model, members)
+            end = await asking.write(engine, request, growing)
         except asyncio.CancelledError:
             if not self._stopping:
                 raise

@@ -43,7 +43,7 @@ def _least_loaded(loads: Mapping[str, Load], last: str | None, talk: str) -> str
         for tag, load in loads.items()
     }
     least = min(loads, key=lambda tag: (loads[tag].is_full, shares[tag], _chance(talk, tag)))
-    if last not in loads:
+    if last is None or last not in loads:
         return least
     if loads[last].is_full and not loads[least].is_full:
         return least

@@ -18,7 +18,7 @@ from engine_adapter.engine import Engine, Gauged
 from engine_adapter.errors import Broken, EngineError, Overloaded, Refused, Unreachable
 from engine_adapter.pool.choosing import choose
 from engine_adapter.pool.known import LOOK_S, Known
-from engine_adapter.types import Event, Failed, ModelCard, Progress, Request
+from engine_adapter.types import Event, Failed, Gauges, ModelCard, Progress, Request
 
 _KEPT: Final = 4096  # conversations whose engine is remembered
 _LOOK_WITHIN_S: Final = 5.0
@@ -155,20 +155,32 @@ class Pool:
         await asyncio.gather(*(self._look(member) for member in due))
 
     async def _look(self, member: Member) -> None:
+        """One that only is slow to tell its gauges, as some are in the middle of a long prompt, is
+        well as long as it says so."""
         engine, known = member.engine, member.known
+        told: Gauges | None = None
+        if isinstance(engine, Gauged):
+            with suppress(EngineError, TimeoutError):
+                async with asyncio.timeout(_LOOK_WITHIN_S):
+                    told = await engine.gauges()
+        if told is not None:
+            known.told(told, self._clock())
+        if told is None or known.readiness(self._clock()) == "doubtful":
+            await self._feel(member)
+
+    async def _feel(self, member: Member) -> None:
         try:
             async with asyncio.timeout(_LOOK_WITHIN_S):
-                if known.readiness(self._clock()) == "doubtful":
-                    await engine.health()
-                    known.is_well()
-                if isinstance(engine, Gauged):
-                    known.told(await engine.gauges(), self._clock())
+                await member.engine.health()
         except TimeoutError:
-            known.failed(Unreachable("No answer in time.").because("silent"), self._clock())
+            silent = Unreachable("No answer in time.").because("silent")
+            member.known.failed(silent, self._clock())
         except (Unreachable, Broken) as error:
-            known.failed(error, self._clock())
+            member.known.failed(error, self._clock())
         except EngineError:
-            return  # it is there, and does not want to be looked at now
+            return  # it is there, and busy
+        else:
+            member.known.is_well()
 
     # The rest of an engine
 

@@ -44,3 +44,10 @@ def open_engine(
     return ADAPTERS[kind](
         base_url, api_key=api_key, ca_file=ca_file, timeouts=timeouts, breath=breath
     )
+
+
+def keeps_people_apart(kind: Kind) -> bool:
+    """Whether an engine of this kind can be told not to share cached prompts between people. Where
+    it cannot, one person can tell by the time to the first token what another has asked."""
+    adapter = ADAPTERS[kind]
+    return issubclass(adapter, OpenAIEngine) and "cache_salt" in adapter.extras

@@ -128,6 +128,8 @@ ROWS: tuple[Row, ...] = (
     administrator_only("chat:engine", "POST", done("/models/", "engine.changed")),
     administrator_only("chat:remove_engine", "GET", NOT_SO),
     administrator_only("chat:remove_engine", "POST", done("/models/", "engine.removed")),
+    administrator_only("chat:pool", "GET", SHOWN),
+    administrator_only("chat:pool", "POST", done("/models/", "pool.changed")),
     # Switches of the page: this browser's own
     signed_in("chat:switch", "GET", NOT_SO),
     signed_in("chat:switch", "POST", Cell(204)),

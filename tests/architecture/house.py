@@ -163,6 +163,7 @@ ARGUMENTS = {
         "message_id",
     ),
     "chat:edit": "question_id",
+    "chat:pool": "model_id",
     **dict.fromkeys(("chat:shared", "chat:revoke_share"), "share_id"),
     **dict.fromkeys(("chat:folder", "chat:rename_folder", "chat:delete_folder"), "folder_id"),
 }
