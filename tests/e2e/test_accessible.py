@@ -10,10 +10,12 @@ from playwright.async_api import Page
 
 from tests.e2e.rich import bring_in
 from tests.e2e.visitor import Visitor, Window
+from tests.people import People, browser
 
 Act = Callable[[Page], Awaitable[None]]
 WIDE, NARROW = {"width": 1280, "height": 800}, {"width": 320, "height": 640}
 LOOKS = [("light", WIDE), ("dark", NARROW)]
+MOVING = "document.getAnimations().map(({ animationName }) => animationName)"
 AXE = {"runOnly": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"]}
 
 
@@ -63,6 +65,9 @@ async def test_a_person_s_pages(visitor: Visitor, scheme: str, viewport: dict[st
     for path in paths:
         await alice.open(path)
         faults += await no_fault(alice, path)
+    await alice.open("/history/")
+    await press(page, ".ticks input")
+    faults += await no_fault(alice, "conversations that are ticked")
     await alice.open(paths[9])
     await page.locator("#id_people").fill("bob@konak.example.org")
     await press(page, "main form button.primary")
@@ -97,4 +102,36 @@ async def test_an_administrator_s_pages(
     faults += await no_fault(admin, "a model")
     await admin.page.get_by_role("link", name="How many people can it serve?").click()
     faults += await no_fault(admin, "capacity")
+    assert not faults, "\n".join(faults)
+
+
+@pytest.fixture
+def design(people: People, settings: object) -> str:
+    """The page of every component in every state, which only a developer's house shows."""
+    settings.DEBUG = True
+    return browser(people.alice).get("/design/").content.decode()
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize(("scheme", "viewport"), LOOKS, ids=["light-wide", "dark-narrow"])
+async def test_every_component_in_every_state(
+    design: str, visitor: Visitor, scheme: str, viewport: dict[str, int]
+) -> None:
+    # A page that comes from nowhere may open no socket to this machine.
+    visitor.forgive("ERR_BLOCKED_BY_LOCAL_NETWORK_ACCESS_CHECKS|^.object Event.$")
+    alice = await visitor.person(visitor.house.alice, color_scheme=scheme, viewport=viewport)
+    await alice.page.route("**/design/", lambda route: route.fulfill(body=design))
+    await alice.open("/design/")
+    faults = await no_fault(alice, "design")
+    for name in ("design-menu", "models", "keys", "no-files"):
+        await alice.page.locator(f"#{name}").evaluate("part => part.showPopover()")
+        faults += await no_fault(alice, name)
+        await alice.page.keyboard.press("Escape")
+    for part in await alice.page.locator("main :is(.reasoning summary)").all():
+        await part.click()
+    faults += await no_fault(alice, "unfolded")
+    await alice.page.emulate_media(forced_colors="active", reduced_motion="reduce")
+    faults += await no_fault(alice, "in forced colours")
+    # Stop alone keeps its own: for a moment it takes no click.
+    assert set(await alice.page.evaluate(MOVING)) <= {"settle"}
     assert not faults, "\n".join(faults)

@@ -39,6 +39,8 @@ async def test_code_and_answers_are_copied_as_they_read(visitor: Visitor, clipbo
     whole = await pasted(page)
     assert "Önce kısaca" in whole
     assert "def artış" in whole
+    assert "1. Önce servis\n2. Sonra müdürlük" in whole
+    assert await page.locator("article.answer ol > li").first.inner_text() == "Önce servis"
     assert "Copy" not in whole and "Copied" not in whole
 
 

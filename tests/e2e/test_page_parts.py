@@ -13,6 +13,18 @@ DRAG = """name => {
     const event = new DragEvent(name, {dataTransfer, bubbles: true, cancelable: true});
     return !document.querySelector("#messages").dispatchEvent(event);
 }"""
+# Each settles with the frame after the next: by then the page has answered.
+GROW = """async () => {
+    const block = document.createElement("p");
+    block.textContent = "More and more words of the answer. ".repeat(200);
+    document.querySelector("article.answer .prose").append(block);
+    for (const _ of [1, 2]) await new Promise(requestAnimationFrame);
+}"""
+UP = """async place => {
+    place.scrollBy(0, -500);
+    for (const _ of [1, 2]) await new Promise(requestAnimationFrame);
+}"""
+PLACE = "place => [place.scrollTop, place.scrollHeight - place.scrollTop - place.clientHeight]"
 FILL_CLIPBOARD = "text => navigator.clipboard.writeText(text.part.repeat(text.times))"
 
 
@@ -104,9 +116,14 @@ async def test_very_long_texts_stay_in_the_field(visitor: Visitor) -> None:
     await alice.sign_in(visitor.house.alice)
     page = alice.page
     assert await pasted(page, "ş", 100_000) == 100_000
+    await expect(alice.composer).to_have_class("unbroken")
     await expect(page.locator("#room")).to_contain_text("characters too many")
     assert not await no_fault(alice, "a long word")
     await expect(page.get_by_role("button", name="Send")).to_be_disabled()
+    await alice.composer.fill("Kept")
+    await alice.composer.press("End")
+    await page.keyboard.type("!")
+    await expect(alice.composer).not_to_have_class("unbroken")
     await alice.composer.fill("Kept")
     assert await pasted(page, "Ölçülmeyen şey yönetilemez.\n", 380_000) == len("Kept")
     await expect(page.locator("#problem")).to_contain_text("far too long")
@@ -114,3 +131,25 @@ async def test_very_long_texts_stay_in_the_field(visitor: Visitor) -> None:
     await page.keyboard.type("!")
     await expect(alice.composer).to_have_value("Kept!")
     await expect(page.locator("#problem")).to_be_empty()
+
+
+async def test_the_page_follows_only_who_reads_the_newest(visitor: Visitor) -> None:
+    alice = await visitor.person(visitor.house.alice)
+    page, scroller = alice.page, alice.page.locator("#scroller")
+    newest = page.get_by_role("button", name="To the newest")
+    await alice.ask("Name a bridge.")
+    await alice.until_state("done")
+    for _ in range(2):
+        await page.evaluate(GROW)
+        assert (await scroller.evaluate(PLACE))[1] < 4
+    await expect(newest).to_be_hidden()
+    await scroller.evaluate(UP)
+    await expect(newest).to_be_visible()
+    before, _ = await scroller.evaluate(PLACE)
+    await page.evaluate(GROW)
+    assert (await scroller.evaluate(PLACE))[0] == before
+    await newest.click()
+    await expect(newest).to_be_hidden()
+    await expect(alice.composer).to_be_focused()
+    await page.evaluate(GROW)
+    assert (await scroller.evaluate(PLACE))[1] < 4

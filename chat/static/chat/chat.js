@@ -1,18 +1,14 @@
 // Answers on the page: swap in what is new and touch nothing else, follow the newest words only for
 // a reader who is at the end, ask for an answer that the socket is silent about.
 
-const POLL_MS = 1500;
-const SILENCE_MS = 4000;
-const GREETING_MS = 700;
+const POLL_MS = 1500, SILENCE_MS = 4000, GREETING_MS = 700;
 const DEAD_MS = 40_000; // a socket that lives says something every 24 s, be it only a blank
 // Left alone: nodes that are equal already, what is being typed, and what was unfolded.
 const isMine = (name, node) => name === "open" || (name === "value" && node === document.activeElement);
 const KEEP = { callbacks: { beforeAttributeUpdated: (name, node) => !isMine(name, node) } };
 
-const scroller = document.querySelector("#scroller");
-const messages = document.querySelector("#messages");
-const composer = document.querySelector("#composer");
-const text = composer?.querySelector("textarea");
+const scroller = document.querySelector("#scroller"), messages = document.querySelector("#messages");
+const composer = document.querySelector("#composer"), text = composer?.querySelector("textarea");
 const heardAt = new Map(); // the id of an answer's article: when the socket last spoke of it
 const askedAt = new WeakMap(); // a request, or an article that polled: when it went out
 const elsewhere = new Set(); // the ids of answers on branches that this page does not show
@@ -21,8 +17,7 @@ const opens = new Map(); // the id of a long open block: its HTML, as the socket
 const held = []; // parts of frames whose answer is not on the page yet
 let last = null; // the last message here when the page asked what comes after it
 let socket = null; // what htmx tells of the socket that opened last
-let openedAt = 0; // when it opened; 0 while it is away
-let spokeAt = 0;
+let openedAt = 0, spokeAt = 0; // when it opened, 0 while it is away; when it last said something
 let catchingUp = false;
 
 // Half fixed, half chance: a thousand pages must not all come back in the same instant.
@@ -77,8 +72,7 @@ htmx.defineExtension("keep", {
 // Of a long open block only what is new at its end comes, as text: a cut in the middle is no HTML.
 function complete(part) {
   const html = (opens.get(part.id) ?? "").slice(0, part.dataset.keep) + part.textContent;
-  opens.set(part.id, html);
-  part.innerHTML = html;
+  opens.set(part.id, part.innerHTML = html);
 }
 
 // New blocks fit when the page has all before them; else the whole answer is asked for.
@@ -89,14 +83,9 @@ function fits(part, there) {
   return there.dataset.blocks === part.dataset.blocks && part.hasChildNodes();
 }
 
-function askFor(answer) {
-  askedAt.set(answer, Date.now());
-  htmx.trigger(answer, "poll");
-}
-
+const askFor = (answer) => { askedAt.set(answer, Date.now()); htmx.trigger(answer, "poll"); };
 // The article that a part of a frame belongs to: m-<uuid>, without -blocks or -open.
 const articleId = (id) => id.slice(0, "m-".length + 36);
-
 const theLast = () => messages.querySelector(":scope > article:is(:last-child, :has(+ .undo:last-child))");
 
 // An answer began that this page has not: its own question is on the way, or it was asked elsewhere,
@@ -136,8 +125,7 @@ function poll() {
 // Nobody told either end: a lid was closed, a proxy forgot. Its end, once it is noticed, is no news.
 function revive() {
   lose();
-  socket.event.target.onclose = null;
-  socket.socketWrapper.reconnect();
+  socket.event.target.onclose = null; socket.socketWrapper.reconnect();
 }
 
 // With its socket a temporary chat is gone; what the page still shows must not look alive.
@@ -165,19 +153,16 @@ on("beforeSwap", (event) => {
   if (target.id === "problem" && elt !== composer) event.detail.shouldSwap = false;
 });
 on("afterSwap", () => { if (held.length) releaseHeld(); });
-on("afterRequest", (event) => {
-  const { status } = event.detail.xhr;
-  if (event.target !== composer) setAway(status === 0 || status >= 500);
+on("afterRequest", ({ target, detail: { xhr: { status } } }) => {
+  if (target !== composer) setAway(status === 0 || status >= 500);
 });
 on("wsAfterMessage", () => {
-  const title = document.querySelector("#title");
-  if (title) document.title = `${title.textContent} – Konak`;
+  for (const title of document.querySelectorAll("#title")) document.title = `${title.textContent} – Konak`;
 });
 
 function follow() {
   const newest = document.querySelector("#to-newest");
-  let following = !document.getElementById(location.hash.slice(1));
-  let last = 0;
+  let following = !document.getElementById(location.hash.slice(1)), last = 0;
   const gap = () => scroller.scrollHeight - scroller.scrollTop - scroller.clientHeight;
   const stay = () => {
     if (following) scroller.scrollTop = scroller.scrollHeight;
@@ -194,8 +179,7 @@ function follow() {
   newest.addEventListener("click", () => { resume(); text?.focus(); });
   composer.addEventListener("konak:accepted", resume);
   const watch = new ResizeObserver(stay);
-  watch.observe(messages);
-  watch.observe(scroller);
+  for (const part of [messages, scroller]) watch.observe(part);
   stay(); // before the link to earlier messages can be seen, and loads them
 }
 

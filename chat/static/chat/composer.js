@@ -1,23 +1,15 @@
 // The composer: Enter sends, what is typed is never lost, the room left is told before sending.
 
-const DRAFT_DELAY_MS = 300;
-const TELL_ROOM_BELOW = 1000;
-const LONG = 20_000;
-
-const composer = document.querySelector("#composer");
-const text = composer.querySelector("textarea");
+const DRAFT_DELAY_MS = 300, TELL_ROOM_BELOW = 1000, LONG = 20_000;
+const composer = document.querySelector("#composer"), text = composer.querySelector("textarea");
 const touch = matchMedia("(hover: none) and (pointer: coarse)").matches;
-let draftTimer = 0;
-let sent = "";
+let draftTimer = 0, sent = "";
 
 // Storage may be off or full in this browser: then the text stays on the page only.
 function stored(act) {
   const { draft } = composer.dataset;
-  try {
-    return (draft && act(`draft:${document.body.dataset.person}:${draft}`)) ?? "";
-  } catch {
-    return "";
-  }
+  try { return (draft && act(`draft:${document.body.dataset.person}:${draft}`)) ?? ""; }
+  catch { return ""; }
 }
 
 function saveDraft() {
@@ -25,19 +17,14 @@ function saveDraft() {
   stored((key) => text.value ? localStorage.setItem(key, text.value) : localStorage.removeItem(key));
 }
 
-function say(id) {
-  const sentence = id ? document.querySelector(id).content.textContent.trim() : "";
-  composer.querySelector("#problem").textContent = sentence;
-}
-
-// Characters as the server counts them: a surrogate pair is one.
-const roomLeft = () =>
-  composer.dataset.limit - text.value.replace(/[\ud800-\udbff][\udc00-\udfff]/g, "_").length;
+const sentence = (id) => id ? document.querySelector(id).content.textContent.trim() : "";
+const say = (id) => { composer.querySelector("#problem").textContent = sentence(id); };
 
 function showRoom() {
   const room = composer.querySelector("#room");
-  const left = roomLeft();
-  const over = left < 0;
+  // Characters as the server counts them: a surrogate pair is one.
+  const length = text.value.replace(/[\ud800-\udbff][\udc00-\udfff]/g, "_").length;
+  const left = composer.dataset.limit - length, over = left < 0;
   const words = room.dataset[(over ? "many" : "left") + (Math.abs(left) === 1 ? "One" : "")];
   const number = Math.abs(left).toLocaleString(document.documentElement.lang);
   const told = left < TELL_ROOM_BELOW ? words.replace("%n", number) : "";
@@ -47,13 +34,13 @@ function showRoom() {
   composer.querySelector(".send:not(.htmx-request *)")?.toggleAttribute("disabled", over);
 }
 
-// Chromium needs seconds for dir="auto" over thousands of lines: a long text gets its direction at once.
-function setDirection(coming) {
+// Of a long text Chromium finds the direction, and the lines of an endless word, far too slowly.
+function lighten(coming) {
   const rtl = coming.length > LONG && /^\P{L}*[\u0590-\u08ff\ufb1d-\ufefc]/u.test(coming);
   text.dir = coming.length <= LONG ? "auto" : rtl ? "rtl" : "ltr";
+  text.classList.toggle("unbroken", coming.length > LONG && /\S{5000}/.test(coming));
 }
 
-// Here, and where a question is asked otherwise.
 function onKey(event) {
   const { form, value, name } = event.target;
   // A touch keyboard has no Shift+Enter: there Enter breaks the line and the button sends.
@@ -83,24 +70,21 @@ function onReply(event) {
 }
 
 const kept = text.value || stored((key) => localStorage.getItem(key));
-setDirection(kept);
-text.value = kept;
+lighten(text.value = kept);
 text.setSelectionRange(kept.length, kept.length);
 text.addEventListener("beforeinput", (event) => {
   // What is far too long to be sent would keep the browser busy for many seconds.
   const isMuch = event.data?.length > 4 * composer.dataset.limit;
   if (isMuch) event.preventDefault();
   say(isMuch ? "#too-much" : "");
-  setDirection(text.value + (isMuch ? "" : event.data ?? ""));
+  lighten(text.value + (isMuch ? "" : event.data ?? ""));
 });
 text.addEventListener("input", () => {
-  clearTimeout(draftTimer);
-  draftTimer = setTimeout(saveDraft, DRAFT_DELAY_MS);
+  clearTimeout(draftTimer); draftTimer = setTimeout(saveDraft, DRAFT_DELAY_MS);
   showRoom();
 });
 document.body.addEventListener("keydown", onKey);
-document.body.addEventListener("htmx:beforeRequest", onSend);
-document.body.addEventListener("htmx:wsBeforeSend", onSend);
+for (const name of ["beforeRequest", "wsBeforeSend"]) document.body.addEventListener(`htmx:${name}`, onSend);
 document.body.addEventListener("htmx:afterRequest", onReply);
 document.body.addEventListener("htmx:wsAfterMessage", ({ detail }) => {
   if (detail.message.includes("data-accepted")) accepted();

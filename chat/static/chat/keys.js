@@ -1,20 +1,16 @@
 // Keys that do what buttons do: the list that "?" shows also says which. And files over the page.
 
-const list = document.querySelector("#keys");
-const fold = document.querySelector("#fold");
+const list = document.querySelector("#keys"), fold = document.querySelector("#fold");
 const WRITING = "textarea, select, input:not([type=checkbox], [type=radio])";
 
 // The conversation listed before the one that is open, or after it.
-function beside(step) {
-  const listed = [...document.querySelectorAll(".conversations a[id]")];
-  return listed[listed.findIndex((link) => link.matches("[aria-current]")) + step];
-}
+const beside = (step, listed = [...document.querySelectorAll(".conversations a[id]")]) =>
+  listed[listed.findIndex((link) => link.matches("[aria-current]")) + step];
 
 function meant({ key, altKey, ctrlKey, metaKey, isComposing, target }) {
   // AltGr, with which people write, says on some systems that Ctrl is held as well.
   if (ctrlKey || metaKey || isComposing || target.matches("select")) return null;
-  if (altKey && key === "ArrowUp") return beside(-1);
-  if (altKey && key === "ArrowDown") return beside(1);
+  if (altKey && /^Arrow(Up|Down)$/.test(key)) return beside(key === "ArrowUp" ? -1 : 1);
   // While somebody writes a letter is a letter; keys without Alt can also be switched off.
   if (!altKey && (target.matches(WRITING) || !list.querySelector(":checked"))) return null;
   const line = list.querySelector(`[data-key="${CSS.escape(key.toLowerCase())}"]`);

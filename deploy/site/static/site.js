@@ -8,23 +8,30 @@ function offer({ target }) {
   if (block && !block.querySelector("button")) block.append(code.content.cloneNode(true));
 }
 
-async function copy({ target }) {
+// Also the numbers of lists, which a browser draws and takes for no text.
+function words(place) {
+  const marks = [...place.querySelectorAll("ol > li")].map((item) => {
+    const number = item.parentNode.start + [...item.parentNode.children].indexOf(item);
+    const into = item.querySelector(":scope > p") ?? item;
+    return into.insertBefore(new Text(`${number}. `), into.firstChild);
+  });
+  const text = place.value ?? place.innerText;
+  for (const mark of marks) mark.remove();
+  return text;
+}
+
+// By the old command, since pages served without TLS have no other clipboard.
+function copy({ target }) {
   const button = target.closest?.("[data-copies]");
   if (!button) return;
   const place = (button.closest("figure, article") ?? document).querySelector(button.dataset.copies);
   for (const offered of place.querySelectorAll("button")) offered.remove();
-  const text = place.value ?? place.innerText;
-  try {
-    await navigator.clipboard.writeText(text);
-  } catch {
-    // Pages served without TLS have no clipboard; the old command still copies a selection.
-    const field = document.body.appendChild(document.createElement("textarea"));
-    field.value = text;
-    field.select();
-    document.execCommand("copy");
-    field.remove();
-    button.focus();
-  }
+  document.addEventListener("copy", (event) => {
+    event.preventDefault();
+    event.clipboardData.setData("text/plain", words(place));
+    if (place.matches(".prose")) event.clipboardData.setData("text/html", place.innerHTML);
+  }, { once: true });
+  document.execCommand("copy");
   button.querySelector("span").textContent = button.dataset.done;
   button.classList.add("done");
 }
