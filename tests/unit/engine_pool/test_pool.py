@@ -123,12 +123,15 @@ async def test_each_is_asked_by_its_own_name_and_the_reader_is_told_whom(pool_of
     assert events[0] == Progress(0, engine=first)
 
 
-async def test_a_conversation_goes_back_to_where_it_was_answered(pool_of: Made) -> None:
+async def test_a_conversation_goes_back_to_where_it_was_answered(
+    pool_of: Made, clock: Clock
+) -> None:
     a, b = Peer("a"), Peer("b")
     pool = pool_of(a, b)
     first = await who(pool)
     other, busy = (a, b) if first == "b" else (b, a)
     busy.told = Gauges(running=3)
+    clock.now = 2
     await pool.look()
     more = (Turn("assistant", "I."), Turn("user", "And who else?"))
     assert await who(pool, request("Who?", *more)) == first, "its prompt is in the cache there"
