@@ -19,6 +19,7 @@ from typing import Literal, Self
 Cause = Literal[
     "name",  # the host's name is known to no name server
     "closed",  # the host is there and nothing listens at the port, or no such socket
+    "private",  # the address is not on the open internet, and only that may be asked
     "no_way",  # no way through the network to the host
     "silent",  # connected or not, no answer came in time
     "certificate",  # the certificate is not one to trust: expired, self-made, another host's

@@ -15,6 +15,10 @@ _SENTENCES: Final[dict[Cause, str | Promise]] = {
         "The host is there, but nothing listens at this port. Is the engine running, and does it"
         " listen on more than its own machine?"
     ),
+    "private": _(
+        "Its address belongs to this machine or to a network of your own, and only the open"
+        " internet may be asked."
+    ),
     "no_way": _("There is no way through the network to this host. Ask who keeps the network."),
     "silent": _("It was reached but did not answer in time. It may be loading, or overloaded."),
     "certificate": _(

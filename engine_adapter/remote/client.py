@@ -53,6 +53,7 @@ def open_client(
     api_key: str | None = None,
     ca_file: str | None = None,
     timeouts: Timeouts = PATIENCE,
+    public_only: bool = False,
 ) -> httpx.AsyncClient:
     """A client whose requests all go to ``base_url``: ``http(s)://host[:port][/path]`` or
     ``unix:///path/to.sock``.
@@ -71,7 +72,7 @@ def open_client(
         headers=headers,
         cookies=CookieJar(DefaultCookiePolicy(allowed_domains=[])),
         timeout=httpx.Timeout(timeouts.reply_s, connect=timeouts.connect_s, read=timeouts.first_s),
-        transport=_Transport(Wires(_where(url, socket, ca_file))),
+        transport=_Transport(Wires(_where(url, socket, ca_file, public_only))),
         trust_env=False,
         follow_redirects=False,
     )
@@ -97,10 +98,11 @@ def _address(base_url: str) -> tuple[str, str | None]:
     return base_url.rstrip("/"), None
 
 
-def _where(url: str, socket: str | None, ca_file: str | None) -> Address:
+def _where(url: str, socket: str | None, ca_file: str | None, public_only: bool) -> Address:
     parts = urlsplit(url)
     tls = _trust(ca_file) if parts.scheme == "https" else None
-    return Address(parts.hostname or "", parts.port or (443 if tls else 80), tls, socket)
+    port = parts.port or (443 if tls else 80)
+    return Address(parts.hostname or "", port, tls, socket, public_only)
 
 
 def _trust(ca_file: str | None) -> ssl.SSLContext:
@@ -192,12 +194,14 @@ async def send(
     *,
     body: bytes | None = None,
     headers: Mapping[str, str] | None = None,
+    redirects: bool = False,
 ) -> httpx.Response:
     """Send a request and return when the reply's status and headers are here; its body is open.
     A ``body`` is JSON.
 
     A kept-alive connection may be closed by the other side just as it is used again; that is
-    tried once more. Raises ``EngineError``; a redirect is one.
+    tried once more. Raises ``EngineError``; a redirect is one, unless ``redirects`` are for the
+    caller.
     """
     for attempt in (1, 2):
         if client.is_closed:
@@ -218,7 +222,7 @@ async def send(
         else:
             break
     try:
-        _must_be_readable(response)
+        _must_be_readable(response, redirects)
     except EngineError:
         await response.aclose()
         raise
@@ -295,8 +299,8 @@ async def fetch(
     return response, await read_reply(response, within_s=within_s)
 
 
-def _must_be_readable(response: httpx.Response) -> None:
-    if response.is_redirect or 300 <= response.status_code < 400:
+def _must_be_readable(response: httpx.Response, redirects: bool) -> None:
+    if not redirects and 300 <= response.status_code < 400:
         raise Refused(
             f"The engine's address answers with a redirect (HTTP {response.status_code}), which is"
             " not followed; enter the address where the engine itself answers."

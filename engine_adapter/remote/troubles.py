@@ -7,6 +7,7 @@ import socket
 import ssl
 
 from engine_adapter.errors import Cause, Unreachable
+from engine_adapter.remote.wires import NotPublic
 
 _CLOSED = {errno.ECONNREFUSED, errno.ENOENT, errno.EACCES, errno.ECONNRESET}
 _SILENT = {errno.ETIMEDOUT}
@@ -14,6 +15,8 @@ _SILENT = {errno.ETIMEDOUT}
 
 def unreachable(error: BaseException | None) -> Unreachable:
     """The error that stands for ``error``, which came up while connecting."""
+    if isinstance(error, NotPublic):
+        return Unreachable(f"{error}, and nothing else may be asked here.").because("private")
     if isinstance(error, socket.gaierror):
         return Unreachable("The engine's host name is not known here.").because("name")
     if isinstance(error, ssl.SSLCertVerificationError):

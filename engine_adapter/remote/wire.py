@@ -53,6 +53,7 @@ class Wire(asyncio.Protocol):
         self._parser = httptools.HttpResponseParser(self)
         self._headers: list[tuple[bytes, bytes]] = []
         self._size = 0
+        self._unread_head = 0
         self._head: Head | None = None
         self._body: list[bytes] = []
         self._unread = 0
@@ -168,6 +169,10 @@ class Wire(asyncio.Protocol):
                 self._fail(Malformed("The engine wants another protocol."))
             except httptools.HttpParserError as error:
                 self._fail(Malformed(f"The engine's reply is no HTTP: {error}"))
+        if self._head is None:  # a line that does not end is told by the parser only at its end
+            self._unread_head += len(data)
+            if self._unread_head > HEADERS_LIMIT:
+                self._fail(Malformed(f"headers of more than {HEADERS_LIMIT} bytes"))
         if self._error is not None and self._transport is not None:
             self._transport.abort()
 

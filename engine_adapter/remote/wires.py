@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import ipaddress
+import socket
 import ssl
 from dataclasses import dataclass, field
 
@@ -15,12 +17,18 @@ IDLE_S = 15.0
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """Where an engine listens: a Unix socket, or a host, in TLS where there is a context."""
+    """Where an engine listens: a Unix socket, or a host, in TLS where there is a context. With
+    ``public_only`` nothing is connected to that is not on the open internet."""
 
     host: str
     port: int
     tls: ssl.SSLContext | None = None
     socket: str | None = None
+    public_only: bool = False
+
+
+class NotPublic(OSError):
+    """The host's address belongs to this machine or to a network of somebody's own."""
 
 
 class AllInUse(Exception):
@@ -66,8 +74,31 @@ class Wires:
         loop, to = asyncio.get_running_loop(), self.address
         if to.socket is not None:
             _, wire = await loop.create_unix_connection(Wire, to.socket)
+        elif to.public_only:
+            wire = await self._connect_in_public()
         else:
             _, wire = await loop.create_connection(Wire, to.host, to.port, ssl=to.tls)
+        return wire
+
+    async def _connect_in_public(self) -> Wire:
+        """To the very addresses that were looked at: a name may mean another one a moment later."""
+        loop, to = asyncio.get_running_loop(), self.address
+        found = await loop.getaddrinfo(to.host, to.port, type=socket.SOCK_STREAM)
+        hosts = list(dict.fromkeys(str(told[0]) for *_, told in found))
+        if not hosts or not all(map(is_public, hosts)):
+            raise NotPublic(f"{to.host} is not on the open internet")
+        name = to.host if to.tls else None
+        for host in hosts[:-1]:
+            try:
+                _, wire = await loop.create_connection(
+                    Wire, host, to.port, ssl=to.tls, server_hostname=name
+                )
+            except OSError:
+                continue  # of another family, which has no way out here
+            return wire
+        _, wire = await loop.create_connection(
+            Wire, hosts[-1], to.port, ssl=to.tls, server_hostname=name
+        )
         return wire
 
     def give(self, wire: Wire) -> None:
@@ -90,3 +121,11 @@ class Wires:
         self._idle.clear()
         for wire in list(self._all):
             self.drop(wire)
+
+
+def is_public(host: str) -> bool:
+    """Whether an IP address is one of the open internet."""
+    address = ipaddress.ip_address(host)
+    if isinstance(address, ipaddress.IPv6Address) and address.ipv4_mapped is not None:
+        address = address.ipv4_mapped
+    return address.is_global and not address.is_multicast
