@@ -209,6 +209,7 @@ BODY_MAX_BYTES = DATA_UPLOAD_MAX_MEMORY_SIZE + (IMPORT_MAX_MIB + 1) * 1024 * 102
 LANGUAGE_CODE = "en"
 LANGUAGES = [("en", _("English")), ("tr", _("Turkish"))]
 LOCALE_PATHS = [BASE_DIR / "deploy" / "locale"]
+FORMAT_MODULE_PATH = ["deploy.formats"]
 USE_TZ = True
 TIME_ZONE = env.text("KONAK_TIME_ZONE", "Europe/Istanbul")
 

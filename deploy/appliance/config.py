@@ -5,7 +5,6 @@ Knows names and addresses, touches no file.
 
 from __future__ import annotations
 
-import argparse
 import hashlib
 import ipaddress
 import os
@@ -14,7 +13,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from deploy.appliance.messages import Refusal, text
+from deploy.appliance import options
+from deploy.appliance.messages import Refusal
 
 CHECKOUT = Path(__file__).resolve().parent.parent.parent
 # sockaddr_un holds 108 bytes with the closing zero; the longest name in the run directory is
@@ -87,21 +87,15 @@ class Configuration:
 
 def read(arguments: Sequence[str], environment: Mapping[str, str]) -> Configuration:
     """Read the command line; a wrong one ends the program with a sentence and code 2. Raises
-    ``Refusal`` where the environment holds a wrong value."""
+    ``Refusal`` where a number of it or a value of the environment is wrong."""
     default_data = environment.get("KONAK_DATA") or str(CHECKOUT / "var")
-    parser = argparse.ArgumentParser(prog="deploy/up", description=text("help"))
-    parser.add_argument("--host", default="127.0.0.1", help=text("help_host", value="127.0.0.1"))
-    parser.add_argument("--port", default=8000, type=_port, help=text("help_port", value="8000"))
-    parser.add_argument(
-        "--data", default=default_data, metavar="DIR", help=text("help_data", value=default_data)
-    )
-    options = parser.parse_args(arguments)
+    asked = options.read(arguments, default_data=default_data)
     model = environment.get("KONAK_STARTER_MODEL")
     return Configuration(
-        host=options.host,
-        port=options.port,
-        data=Path(options.data).expanduser().resolve(),
-        public_url=(environment.get("KONAK_PUBLIC_URL") or _url(options.host, options.port)).rstrip(
+        host=asked.host,
+        port=asked.port,
+        data=Path(asked.data).expanduser().resolve(),
+        public_url=(environment.get("KONAK_PUBLIC_URL") or _url(asked.host, asked.port)).rstrip(
             "/"
         ),
         starter_model=Path(model).expanduser().resolve() if model else None,
@@ -136,13 +130,6 @@ def _allowed(name: str, value: str, allowed: tuple[float, float] | tuple[str, ..
 
 def _external(environment: Mapping[str, str], name: str) -> str | None:
     return environment.get(name) or environment.get(f"{name}_FILE") or None
-
-
-def _port(value: str) -> int:
-    port = int(value)
-    if not 1 <= port <= 65535:
-        raise argparse.ArgumentTypeError(f"{port}: 1-65535")
-    return port
 
 
 def _url(host: str, port: int) -> str:

@@ -27,6 +27,11 @@ TEXTS: dict[str, tuple[str, str]] = {
         "directory for everything that must survive (default: {value})",
         "kalıcı olan her şeyin dizini (varsayılan: {value})",
     ),
+    "help_help": ("show this and end", "bunu gösterip biter"),
+    "not_understood": (
+        "deploy/up does not understand “{words}”; --help lists its options.",
+        "deploy/up “{words}” ifadesini anlamıyor; seçenekleri --help listeler.",
+    ),
     # Installing
     "installing": (
         "Installing the locked packages into .venv. One of them, llama-cpp-python, is compiled "

@@ -71,6 +71,27 @@ def test_a_taken_port_is_named_and_nothing_is_made(place: Path) -> None:
     assert list(place.iterdir()) == []
 
 
+@pytest.mark.parametrize(
+    ("arguments", "english", "turkish"),
+    [
+        (("--port", "abc"), "--port must be a number from 1 to 65535, not abc.", "65535 arasında"),
+        (("--prot", "9"), "does not understand “--prot 9”", "“--prot 9” ifadesini anlamıyor"),
+    ],
+)
+def test_a_wrong_option_is_a_sentence_in_both_languages(
+    arguments: tuple[str, ...], english: str, turkish: str
+) -> None:
+    for locale, words in (("C.UTF-8", english), ("tr_TR.UTF-8", turkish)):
+        assert words in one_sentence(refused(*arguments, env=environment(LC_ALL=locale)))
+
+
+@pytest.mark.parametrize(("locale", "words"), [("C.UTF-8", "port to"), ("tr_TR.UTF-8", "dinlenec")])
+def test_the_options_are_explained_in_both_languages(locale: str, words: str) -> None:
+    told = refused("--help", env=environment(LC_ALL=locale)).stdout
+    assert words in told
+    assert "usage" not in told and "show this help" not in told
+
+
 def test_an_address_of_another_machine_is_refused(place: Path) -> None:
     arguments = ("--host", "192.0.2.7", "--port", str(free_port()), "--data", str(place / "data"))
     assert "192.0.2.7" in one_sentence(refused(*arguments, env=environment()))
