@@ -9,6 +9,7 @@ import time
 
 import psycopg
 import pytest
+from playwright.async_api import expect
 
 from tests.appliance import NAMES, Appliance
 from tests.e2e.visitor import Visitor
@@ -32,6 +33,10 @@ async def test_a_killed_process_comes_back(visitor: Visitor, name: str) -> None:
 
     os.kill(before, signal.SIGKILL)
 
+    if name == "engine":  # what is said of it shows, and goes as soon as the answer goes on
+        waits = alice.answer.get_by_text("The engine does not answer at the moment.")
+        await expect(waits).to_be_visible()
+        await expect(waits).to_have_count(0, timeout=1000 * BACK_LIMIT_S)
     await _until_back(appliance, name, before)
     await alice.open(path)
     ended = await alice.until_state("done", "stopped", "failed", "interrupted")
