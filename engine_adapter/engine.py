@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from typing import Protocol, runtime_checkable
 
 from engine_adapter.types import Embeddings, Event, Gauges, ModelCard, Pulled, Request
@@ -65,6 +65,16 @@ class Gauged(Protocol):
 
 
 @runtime_checkable
+class GaugedEach(Protocol):
+    """What an engine offers besides when it may tell how busy each of its models is."""
+
+    async def gauges_by_model(self) -> Mapping[str, Gauges]:
+        """How busy each model is; nothing where it tells only of all together. Raises
+        ``EngineError``."""
+        ...
+
+
+@runtime_checkable
 class Loader(Protocol):
     """What an engine offers besides when models can be loaded and unloaded from outside."""
 
@@ -74,6 +84,16 @@ class Loader(Protocol):
 
     async def unload_model(self, model: str) -> None:
         """Have the memory of ``model`` free. Raises ``EngineError``."""
+        ...
+
+
+@runtime_checkable
+class Pinner(Protocol):
+    """What an engine offers besides when models can be kept in memory from outside."""
+
+    async def pin_model(self, model: str, *, pinned: bool) -> None:
+        """Have ``model`` in memory and never unload it for others, or no longer so. Whoever pins
+        says so again after the engine was started anew. Raises ``EngineError``."""
         ...
 
 

@@ -6,7 +6,8 @@
     ├── Unreachable       nothing listens there, or the line broke before an answer came
     ├── Overloaded        the engine is full; try again after ``retry_after`` seconds
     ├── Refused           the engine understood and said no (unknown model, bad value, no key)
-    │   └── ContextTooLong   the prompt does not fit; carries both numbers
+    │   ├── ContextTooLong   the prompt does not fit; carries both numbers
+    │   └── ModelChanged     the model's file is another one than was asked for
     └── Broken            the engine failed in the middle, or spoke what nobody understands
 
 ``str(error)`` is for logs and administrators and never contains prompt or answer text.
@@ -15,6 +16,8 @@
 from __future__ import annotations
 
 from typing import Literal, Self
+
+from engine_adapter.reasons import Reason
 
 Cause = Literal[
     "name",  # the host's name is known to no name server
@@ -37,10 +40,15 @@ Cause = Literal[
 
 class EngineError(Exception):
     """Root of everything an engine can fail with. ``code`` is stable and machine-readable;
-    ``cause`` is None where the kind of error says all there is to say."""
+    ``cause`` is None where the kind of error says all there is to say, ``why`` where the message
+    is no ``Reason``."""
 
     code = "engine_error"
     cause: Cause | None = None
+
+    def __init__(self, message: str | Reason) -> None:
+        super().__init__(str(message))
+        self.why = message if isinstance(message, Reason) else None
 
     def because(self, cause: Cause) -> Self:
         """The same error, which now says what lies behind it."""
@@ -59,7 +67,7 @@ class Overloaded(EngineError):
 
     code = "overloaded"
 
-    def __init__(self, message: str, *, retry_after: float | None = None) -> None:
+    def __init__(self, message: str | Reason, *, retry_after: float | None = None) -> None:
         super().__init__(message)
         self.retry_after = retry_after
 
@@ -84,6 +92,12 @@ class ContextTooLong(Refused):
         super().__init__(message)
         self.prompt_tokens = prompt_tokens
         self.context_length = context_length
+
+
+class ModelChanged(Refused):
+    """The model's file is not the one whose SHA-256 the request names."""
+
+    code = "model_changed"
 
 
 class Broken(EngineError):

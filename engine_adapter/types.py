@@ -9,12 +9,14 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from engine_adapter.errors import EngineError
+from engine_adapter.reasons import Reason
 
 Role = Literal["system", "user", "assistant", "tool"]
 FinishReason = Literal["stop", "length", "tool_calls", "cancelled", "other"]
 ToolChoice = Literal["auto", "none", "required"]
 ModelKind = Literal["text", "embeddings"]
 ModelState = Literal["loaded", "loading", "failed", "available"]
+Verdict = Literal["fits", "makes_room", "waits", "never"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +95,9 @@ class Request:
     ends as it is, with ``length``; one that had not begun fails with ``Overloaded``.
 
     ``tools`` may be called as ``tool_choice`` says; ``tool_name`` narrows ``required`` to one.
+
+    ``model_sha256`` is what ``ModelCard.sha256`` must be: an engine that can compare answers with
+    no other file and fails with ``ModelChanged``.
     """
 
     model: str
@@ -107,6 +112,7 @@ class Request:
     tools: tuple[Tool, ...] = ()
     tool_choice: ToolChoice = "auto"
     tool_name: str | None = None
+    model_sha256: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,13 +194,40 @@ Event = Text | Reasoning | ToolCallPiece | Progress | Finished | Failed
 
 
 @dataclass(frozen=True, slots=True)
+class FileFacts:
+    """What a model's file tells of itself. ``trained_length`` is in tokens, what it was made for;
+    an adapter has none, and no layers of its own to tell."""
+
+    architecture: str
+    parameters: int | None = None
+    layers: int | None = None
+    trained_length: int | None = None
+    has_template: bool | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Outlook:
+    """What would come of loading a model now, in bytes: it ``fits``, idle ones would be unloaded
+    for it (``makes_room``), it ``waits`` for models that are in use, or it ``never`` loads. One
+    that is loaded ``fits``, and needs what it takes."""
+
+    need_bytes: int
+    free_bytes: int
+    verdict: Verdict
+
+
+@dataclass(frozen=True, slots=True)
 class ModelCard:
     """What an engine tells about one model it serves.
 
     ``name`` is what a Request says; ``context_length`` is in tokens for one request, ``None``
-    where the engine does not tell; ``sha256`` is of the model file where it is known; ``state``
-    is None where the engine does not tell (an ``available`` model is loaded when it is asked).
-    ``parent`` is the model that a LoRA adapter is laid over; ``reason`` why it is ``failed``.
+    where the engine does not tell; ``sha256`` names the content where it is known: it is of the
+    model file, of an adapter's and its base's hex digits together, at Ollama of the manifest that
+    names all parts by theirs; ``state`` is None where the engine does not tell (an ``available``
+    model is loaded when it is asked).
+    ``parent`` is the model that a LoRA adapter is laid over; ``reason`` why it is ``failed``, and
+    ``why`` the same for pages, where the engine is ours. ``outlook`` is None where
+    nobody can say; ``pinned`` ones are never unloaded for others, None where that cannot be had.
     ``vision`` (reads pictures), ``tools`` (can be given some) and ``reasoning`` (thinks before it
     speaks) are None where the engine does not tell.
     """
@@ -212,6 +245,10 @@ class ModelCard:
     vision: bool | None = None
     tools: bool | None = None
     reasoning: bool | None = None
+    why: Reason | None = None
+    facts: FileFacts | None = None
+    outlook: Outlook | None = None
+    pinned: bool | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,7 +258,8 @@ class Gauges:
     ``running`` and ``waiting`` are requests, ``slots`` how many can run at once, ``kv_use`` the
     share of its memory for contexts that is taken (0 to 1). The others count since the engine was
     started: ``prefix_hits`` is the share of prompt tokens that were not computed again,
-    ``preempted`` are requests that had to be set back, ``written_tokens`` those of all answers.
+    ``preempted`` are requests that had to be set back, ``written_tokens`` those of all answers;
+    ``asked_tokens`` are those of prompts, ``found_tokens`` of them were not computed again.
     """
 
     running: int | None = None
@@ -231,6 +269,8 @@ class Gauges:
     prefix_hits: float | None = None
     preempted: int | None = None
     written_tokens: int | None = None
+    asked_tokens: int | None = None
+    found_tokens: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

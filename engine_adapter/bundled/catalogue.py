@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import logging
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from engine_adapter.bundled import fit, own_settings
@@ -18,6 +18,7 @@ from engine_adapter.bundled.gguf import Damaged
 from engine_adapter.bundled.header import Header, read_header
 from engine_adapter.bundled.loading import Loading
 from engine_adapter.bundled.own_settings import BadSettings, OwnSettings
+from engine_adapter.reasons import Reason, why
 from engine_adapter.types import ModelKind
 
 log = logging.getLogger(__name__)
@@ -32,7 +33,7 @@ class Weights:
     path: Path
     stamp: Stamp
     header: Header | None
-    refused: str | None
+    refused: Reason | None
     sha256: str | None = None
 
 
@@ -48,13 +49,22 @@ class ModelFile:
     settings: Settings
     kind: ModelKind = "text"
     base: ModelFile | None = None
-    refused: str | None = None
+    refused: Reason | None = None
     marks: dict[Path, Stamp | None] = field(default_factory=dict)
 
     @property
     def changed(self) -> bool:
         """Whether other files, or none, lie there now."""
         return any(_stamp(path) != stamp for path, stamp in self.marks.items())
+
+    @property
+    def sha256(self) -> str | None:
+        """Names what computes: the file, or an adapter's file and its base's together (as hex, one
+        after the other). None as long as not all is read."""
+        own = self.weights.sha256
+        if self.base is None or own is None or self.base.weights.sha256 is None:
+            return own if self.base is None else None
+        return hashlib.sha256(f"{own}{self.base.weights.sha256}".encode()).hexdigest()
 
     @property
     def loading(self) -> Loading:
@@ -79,10 +89,12 @@ class ModelFile:
 
 
 class Catalogue:
-    """Follows the directory: each ``scan`` sees what came, changed and went since the last."""
+    """Follows the directory: each ``scan`` sees what came, changed and went since the last.
+    ``pins`` are what was said of models by name, over what their own files say."""
 
     def __init__(self, directory: Path, settings: Settings) -> None:
         self.directory = directory
+        self.pins: dict[str, bool] = {}
         self._settings = settings
         self._weights: dict[Path, Weights] = {}
         self._files: dict[str, ModelFile] = {}
@@ -97,6 +109,13 @@ class Catalogue:
                 if weights.header is not None and weights.sha256 is None:
                     self._hash(weights)
             return self._files
+
+    async def fingerprint(self, file: ModelFile) -> str | None:
+        """Its SHA-256, waited for; None where a file is gone, or another one by now."""
+        for weights in (file.weights, file.base.weights if file.base else None):
+            if weights is not None and weights.sha256 is None:
+                await asyncio.wait({self._hash(weights)})
+        return file.sha256
 
     async def aclose(self) -> None:
         """Stop what is going on in the background."""
@@ -136,14 +155,14 @@ class Catalogue:
         try:
             own = own_settings.read(notes, self._settings)
         except BadSettings as reason:
-            file.refused = f"The model {file.name} is not served: {reason}"
+            file.refused = why("not_served", reason.why, model=file.name)
             return OwnSettings(self._settings)
         if own.base is not None and not header.is_adapter:
-            file.refused = (
-                f"The model {file.name} is not served: {notes.name} names a base, but"
-                f" {file.weights.path.name} is no adapter."
-            )
+            wrong = why("no_adapter", notes=notes.name, file=file.weights.path.name)
+            file.refused = why("not_served", wrong, model=file.name)
         file.settings = own.settings
+        if (pinned := self.pins.get(file.name)) is not None:
+            file.settings = replace(own.settings, pinned=pinned)
         file.kind = own.kind or ("embeddings" if header.embeds else "text")
         return own
 
@@ -152,20 +171,23 @@ class Catalogue:
         if file.refused and (known is None or known.refused != file.refused):
             log.warning("%s", file.refused)
 
-    def _hash(self, weights: Weights) -> None:
+    def _hash(self, weights: Weights) -> asyncio.Task[None]:
         key = (weights.path, weights.stamp)
         if key in self._hashing:
-            return
+            return self._hashing[key]
 
         async def fingerprint() -> None:
             try:
-                weights.sha256 = await asyncio.to_thread(_sha256, weights.path)
+                found = await asyncio.to_thread(_sha256, weights.path)
+                if _stamp(weights.path) == weights.stamp:  # else it is another file's
+                    weights.sha256 = found
             except OSError as error:
                 log.warning("no fingerprint of %s: %s", weights.path.name, error)
             finally:
                 del self._hashing[key]
 
-        self._hashing[key] = asyncio.create_task(fingerprint())
+        task = self._hashing[key] = asyncio.create_task(fingerprint())
+        return task
 
 
 def _find_base(file: ModelFile, named: str | None, found: dict[str, ModelFile]) -> None:
@@ -180,16 +202,14 @@ def _find_base(file: ModelFile, named: str | None, found: dict[str, ModelFile]) 
     ]
     if named is not None:
         can = [other for other in can if other.name == named]
-        reason = f"there is no model {named} of the architecture {architecture} for it"
+        reason = why("base_missing", base=named, architecture=architecture)
     else:
         can = [other for other in can if other.kind == "text"]
-        names = ", ".join(other.name for other in can) or "none"
-        reason = (
-            f"its base is not clear (of the architecture {architecture} there is: {names});"
-            f' write base = "…" into {file.weights.path.stem}.toml'
-        )
+        names = ", ".join(other.name for other in can)[:200] or "–"
+        notes = f"{file.weights.path.stem}.toml"
+        reason = why("base_unclear", architecture=architecture, names=names, notes=notes)
     if len(can) != 1:
-        file.refused = f"The adapter {file.name} is not served: {reason}."
+        file.refused = why("adapter_refused", reason, model=file.name)
         return
     [base] = can
     file.base = base
@@ -209,9 +229,9 @@ def _inspect(path: Path, stamp: Stamp) -> Weights:
     try:
         return Weights(path, stamp, read_header(path), None)
     except Damaged as damage:
-        reason = f"The model file {path.name} is damaged or no model: {damage}"
+        reason = why("damaged", damage.why, file=path.name)
     except OSError as error:
-        reason = f"The model file {path.name} cannot be read: {error.strerror}"
+        reason = why("unreadable", file=path.name, system=str(error.strerror))
     return Weights(path, stamp, None, reason)
 
 

@@ -6,8 +6,17 @@ import os
 from dataclasses import dataclass
 
 from engine_adapter.bundled.attention import AUTO, CACHE_TYPES, FLASH_ATTENTION
+from engine_adapter.reasons import Reason, why
 
 MOST_SLOTS = 256  # llama.cpp's LLAMA_MAX_SEQ
+
+
+class BadSetting(ValueError):
+    """A number or a word that nothing can be run by."""
+
+    def __init__(self, reason: Reason) -> None:
+        super().__init__(str(reason))
+        self.why = reason
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,13 +76,16 @@ class Settings:
             ("spin", self.spin, 0, 1 << 31),
         ):
             if not least <= value <= most:
-                raise ValueError(f"{name} must lie between {least} and {most}, not {value}")
+                reason = why("setting_range", key=name, least=least, most=most, value=str(value))
+                raise BadSetting(reason)
         for name, choice, known in (
             ("kv_type", self.kv_type, (AUTO, *CACHE_TYPES)),
             ("flash_attention", self.flash_attention, tuple(FLASH_ATTENTION)),
         ):
             if choice not in known:
-                raise ValueError(f"{name} must be one of {', '.join(known)}, not {choice}")
+                raise BadSetting(
+                    why("setting_choice", key=name, known=", ".join(known), value=choice[:60])
+                )
 
     @property
     def thread_count(self) -> int:

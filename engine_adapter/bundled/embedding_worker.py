@@ -99,7 +99,7 @@ async def serve(connection: socket.socket, loading: Loading) -> int:
         model = await io.run_in_executor(computing, Model, loading)
         embedder = await io.run_in_executor(computing, Embedder, model, loading.settings)
     except ModelRefused as refusal:
-        line.send({"refused": f"llama.cpp refuses it: {refusal}"})
+        line.send({"refused": refusal.why.as_json()})
         await line.drain()
         return 0
     worker = EmbeddingWorker(loading.settings, model, embedder, line)

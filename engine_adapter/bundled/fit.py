@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from engine_adapter.bundled import attention
 from engine_adapter.bundled.config import Settings
 from engine_adapter.bundled.header import ENCODERS, Header
+from engine_adapter.reasons import Fact
 from engine_adapter.types import ModelKind
 
 # Measured with SmolLM2 (49,152 tokens): beside weights, lanes and buffers a worker with its
@@ -23,13 +24,15 @@ CELLS_PAD = 256  # llama.cpp rounds the cells of a sequence up to these
 @dataclass(frozen=True, slots=True)
 class Need:
     """Bytes. ``weights`` may be shared with a worker that has mapped the same file; ``states``
-    are keys and values, ``buffers`` what computing takes, ``kept`` the prompts' states in RAM."""
+    are keys and values of so many ``lanes`` of ``context`` tokens each, ``buffers`` what computing
+    takes, ``kept`` the prompts' states in RAM."""
 
     weights: int
     states: int
     buffers: int
     kept: int
-    answers: str
+    lanes: int
+    context: int
 
     @property
     def private(self) -> int:
@@ -41,15 +44,18 @@ class Need:
         """All of it."""
         return self.weights + self.private
 
-    def __str__(self) -> str:
-        parts = [
-            f"{gigabytes(self.weights)} weights",
-            f"{gigabytes(self.states)} memory for {self.answers}",
-            f"{gigabytes(self.buffers)} to compute",
-        ]
-        if self.kept:
-            parts.append(f"{gigabytes(self.kept)} for prompts that were read")
-        return f"{gigabytes(self.total)} ({', '.join(parts)})"
+    @property
+    def facts(self) -> dict[str, Fact]:
+        """What a ``Reason`` tells of it."""
+        return {
+            "need_bytes": self.total,
+            "weights_bytes": self.weights,
+            "states_bytes": self.states,
+            "buffers_bytes": self.buffers,
+            "kept_bytes": self.kept,
+            "lanes": self.lanes,
+            "context": self.context,
+        }
 
 
 def need(
@@ -68,13 +74,13 @@ def need(
     states += 4 * settings.slots * len(shape.kv_heads) * shape.state
     if header.architecture in ENCODERS:
         states = 0
-    answers = f"{settings.slots} answer{'' if settings.slots == 1 else 's'}"
     return Need(
         weights=header.weights_bytes + (adapter.weights_bytes if adapter else 0),
         states=states,
         buffers=_buffers(header, settings, context, kind),
         kept=settings.cache_mib << 20 if kind == "text" else 0,
-        answers=f"{answers if kind == 'text' else 'texts'} of {context:,} tokens",
+        lanes=settings.slots if kind == "text" else 1,
+        context=context,
     )
 
 
@@ -102,8 +108,3 @@ def _buffers(header: Header, settings: Settings, context: int, kind: ModelKind) 
         # The other contexts compute the widest parts too.
         numbers *= 2 if settings.slots == 1 else 3
     return PROCESS_BYTES + VOCABULARY_BYTES_EACH * shape.vocabulary + 4 * numbers
-
-
-def gigabytes(count: int) -> str:
-    """For people: 4.7 GB, and below a tenth of one 92 MB."""
-    return f"{count / 1e9:.1f} GB" if count >= 95_000_000 else f"{count / 1e6:.0f} MB"

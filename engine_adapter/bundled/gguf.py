@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
+from engine_adapter.reasons import Reason, why
+
 MOST_ENTRIES = 1 << 16
 MOST_TENSORS = 1 << 20
 MOST_DIMENSIONS = 4
@@ -36,7 +38,11 @@ BLOCKS = {
 
 
 class Damaged(Exception):
-    """Not a model file, or not all of one; the message says what is wrong, for people."""
+    """Not a model file, or not all of one; ``why`` says what is wrong, for people."""
+
+    def __init__(self, reason: Reason) -> None:
+        super().__init__(str(reason))
+        self.why = reason
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,11 +54,13 @@ class Skipped:
 
 @dataclass(frozen=True, slots=True)
 class Contents:
-    """What the file tells by key, and the bytes from its first weight to its end."""
+    """What the file tells by key, the bytes from its first weight to its end, and how many numbers
+    its tensors hold."""
 
     metadata: dict[str, object]
     weights_bytes: int
     size_bytes: int
+    numbers: int = 0
 
 
 def read_contents(path: Path) -> Contents:
@@ -60,22 +68,22 @@ def read_contents(path: Path) -> Contents:
     with path.open("rb") as file:
         reader = _Reader(file, path.stat().st_size)
         if reader.take(4) != b"GGUF":
-            raise Damaged("It is not a GGUF file.")
+            raise Damaged(why("not_gguf"))
         version = reader.number("<I")
         if version not in (2, 3):
-            raise Damaged(f"It is a GGUF file of version {version}; versions 2 and 3 can be read.")
-        tensors = reader.count(MOST_TENSORS, "tensors")
-        entries = reader.count(MOST_ENTRIES, "metadata entries")
+            raise Damaged(why("gguf_version", version=version))
+        tensors = reader.count(MOST_TENSORS, "many_tensors")
+        entries = reader.count(MOST_ENTRIES, "many_entries")
         metadata = dict(reader.entry() for _ in range(entries))
         if not tensors:
-            raise Damaged("It holds no weights.")
+            raise Damaged(why("no_weights"))
         begin = reader.check_tensors(tensors, _alignment(metadata.get("general.alignment", 32)))
-    return Contents(metadata, reader.size - begin, reader.size)
+    return Contents(metadata, reader.size - begin, reader.size, reader.numbers)
 
 
 def _alignment(value: object) -> int:
     if not isinstance(value, int) or isinstance(value, bool) or not 0 < value <= 1 << 16:
-        raise Damaged("It tells no sensible alignment.")
+        raise Damaged(why("no_alignment"))
     return value
 
 
@@ -86,13 +94,14 @@ class _Reader:
         self._file = file
         self.size = size
         self._left = size
+        self.numbers = 0
 
     def take(self, length: int) -> bytes:
         """The next bytes, all of them or ``Damaged``."""
         self._spend(length)
         data = self._file.read(length)
         if len(data) != length:
-            raise Damaged("It ends in the middle.")
+            raise Damaged(why("cut_in_middle"))
         return data
 
     def number(self, form: str) -> int:
@@ -100,11 +109,12 @@ class _Reader:
         value: int = struct.unpack(form, self.take(struct.calcsize(form)))[0]
         return value
 
-    def count(self, most: int, what: str) -> int:
-        """The next 64-bit count of things of which each takes at least a byte."""
+    def count(self, most: int, too_many: str) -> int:
+        """The next 64-bit count of things of which each takes at least a byte; ``too_many`` is the
+        code of what is said where the file cannot hold so many."""
         value = self.number("<Q")
         if value > min(most, self._left):
-            raise Damaged(f"It claims to hold {value} {what}.")
+            raise Damaged(why(too_many, count=value))
         return value
 
     def string(self, most: int) -> str | None:
@@ -119,7 +129,7 @@ class _Reader:
         """The next key with its value; long strings and most arrays are stepped over."""
         key = self.string(LONGEST_KEY)
         if not key:
-            raise Damaged("A metadata key is missing or far too long.")
+            raise Damaged(why("bad_key"))
         kind = self.number("<I")
         if kind == STRING:
             return key, self.string(LONGEST_KEPT)
@@ -135,22 +145,21 @@ class _Reader:
             self.string(LONGEST_KEY)
             dimensions = self.number("<I")
             if dimensions > MOST_DIMENSIONS:
-                raise Damaged(f"A tensor claims to have {dimensions} dimensions.")
+                raise Damaged(why("dimensions", count=dimensions))
             elements = 1
             for _ in range(dimensions):
                 elements *= self.number("<Q")
+            self.numbers += elements
             block, block_bytes = BLOCKS.get(self.number("<I"), (1, 0))
             end = max(end, self.number("<Q") + elements // block * block_bytes)
         begin = -(-(self.size - self._left) // alignment) * alignment
         if begin + end > self.size:
-            raise Damaged(
-                f"It is cut short: {begin + end} bytes are announced, {self.size} are there."
-            )
+            raise Damaged(why("cut_short", announced=begin + end, there=self.size))
         return begin
 
     def _spend(self, length: int) -> None:
         if length > self._left:
-            raise Damaged("It ends in the middle.")
+            raise Damaged(why("cut_in_middle"))
         self._left -= length
 
     def _skip(self, length: int) -> None:
@@ -159,7 +168,7 @@ class _Reader:
 
     def _array(self, *, kept: bool) -> Skipped | tuple[int | float, ...]:
         kind = self.number("<I")
-        length = self.count(self.size, "array elements")
+        length = self.count(self.size, "many_elements")
         if kind == STRING:
             for _ in range(length):
                 self._skip(self.number("<Q"))
@@ -173,5 +182,5 @@ class _Reader:
 def _form(kind: int) -> str:
     form = SCALARS.get(kind)
     if form is None:
-        raise Damaged(f"It uses the unknown value type {kind}.")
+        raise Damaged(why("value_type", kind=kind))
     return form

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from engine_adapter.bundled.gguf import Damaged, Skipped, read_contents
+from engine_adapter.reasons import why
 
 # general.file_type (llama.h: llama_ftype)
 QUANTIZATIONS = {
@@ -23,8 +24,9 @@ ENCODERS = {
     "jina-bert-v3", "eurobert", "gemma-embedding", "llama-embed", "t5encoder",
 }  # fmt: skip
 # GGUF files that go beside a language model and are none
-BESIDES = {"clip": "the eyes or ears of a model", "imatrix": "an importance matrix"}
+BESIDES = {"clip": "beside_clip", "imatrix": "beside_imatrix"}
 NO_POOLING = 0
+MOST_PARAMETERS = 1 << 50  # of a file that claims more, nothing is true
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +47,8 @@ class Shape:
 @dataclass(frozen=True, slots=True)
 class Header:
     """``context_length`` is what the model was trained for, 0 of an adapter. ``pooling`` is
-    llama.cpp's number for how token vectors become one, None where the file does not say."""
+    llama.cpp's number for how token vectors become one, None where the file does not say.
+    ``parameters`` is how many numbers its weights are."""
 
     architecture: str
     context_length: int
@@ -56,6 +59,9 @@ class Header:
     is_adapter: bool = False
     pooling: int | None = None
     shape: Shape = Shape()
+    parameters: int = 0
+    layers: int = 0
+    has_template: bool = False
 
     @property
     def embeds(self) -> bool:
@@ -70,17 +76,17 @@ def read_header(path: Path) -> Header:
     found = contents.metadata
     architecture = found.get("general.architecture")
     if not isinstance(architecture, str) or not architecture:
-        raise Damaged("It does not tell its architecture.")
+        raise Damaged(why("no_architecture"))
     if what := BESIDES.get(architecture):
-        raise Damaged(f"It is {what} ({architecture}) and no language model.")
+        raise Damaged(why(what))
     is_adapter = found.get("general.type") == "adapter"
     if is_adapter and found.get("adapter.type") != "lora":
-        raise Damaged("It is an adapter of another kind than LoRA.")
+        raise Damaged(why("other_adapter"))
     name = found.get("general.name")
     file_type = found.get("general.file_type")
     own = _Own(found, architecture)
     if not is_adapter and not own.whole("context_length", 1 << 31):
-        raise Damaged("It does not tell its context length.")
+        raise Damaged(why("no_context"))
     return Header(
         architecture=architecture,
         context_length=0 if is_adapter else own.whole("context_length", 1 << 31),
@@ -91,6 +97,9 @@ def read_header(path: Path) -> Header:
         is_adapter=is_adapter,
         pooling=own.whole("pooling_type", 100) if own.has("pooling_type") else None,
         shape=Shape() if is_adapter else _shape(own, found.get("tokenizer.ggml.tokens")),
+        parameters=min(contents.numbers, MOST_PARAMETERS),
+        layers=0 if is_adapter else own.whole("block_count", 4096),
+        has_template="tokenizer.chat_template" in found,
     )
 
 
@@ -114,7 +123,7 @@ class _Own:
         values = value if isinstance(value, tuple) and value else (value,)
         for one in values:
             if not isinstance(one, int) or isinstance(one, bool) or not 0 <= one <= most:
-                raise Damaged(f"Its '{self._architecture}.{key}' is no sensible number.")
+                raise Damaged(why("bad_number", key=f"{self._architecture}.{key}"))
         return values
 
 

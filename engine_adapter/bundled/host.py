@@ -5,25 +5,34 @@ Knows neither HTTP nor llama.cpp.
 
 from __future__ import annotations
 
+import asyncio
+import time
 from collections.abc import AsyncGenerator, Sequence
 from pathlib import Path
 
+from engine_adapter.arriving import Inspected
+from engine_adapter.bundled import inspecting
 from engine_adapter.bundled.catalogue import Catalogue, ModelFile
 from engine_adapter.bundled.config import Settings
 from engine_adapter.bundled.folder import default_directory, sweep
 from engine_adapter.bundled.metrics import Measured, render
 from engine_adapter.bundled.residents import Residents
 from engine_adapter.bundled.room import Room
-from engine_adapter.errors import EngineError, Unreachable
+from engine_adapter.errors import EngineError, ModelChanged, Unreachable
+from engine_adapter.reasons import Reason
 from engine_adapter.types import (
     Embeddings,
     Event,
     Failed,
+    FileFacts,
     Finished,
     ModelCard,
     ModelState,
+    Outlook,
     Request,
 )
+
+OUTLOOK_S = 1.0  # how long what was found out about memory is told; every answer asks for the cards
 
 
 class BundledEngine:
@@ -32,9 +41,12 @@ class BundledEngine:
     take together; None is what the machine gives."""
 
     def __init__(self, directory: Path, settings: Settings, memory: int | None = None) -> None:
+        self._settings = settings
         self._catalogue = Catalogue(directory, settings)
         self._residents = Residents(self._catalogue, Room(memory))
         self._woken = False
+        self._outlooks: dict[str, Outlook] = {}
+        self._looked_at = -OUTLOOK_S
 
     async def start(self) -> None:
         """Begin to load what is to be there from the start; does not wait for it."""
@@ -52,6 +64,8 @@ class BundledEngine:
         with resident.in_use():
             try:
                 worker = await resident.ready()
+                if request.model_sha256 is not None:
+                    await self._compare(resident.file, request.model_sha256)
             except EngineError as error:
                 yield Failed(error)
                 return
@@ -81,9 +95,35 @@ class BundledEngine:
         """See ``Loader``. Whoever asks for it next has it loaded again."""
         await self._residents.unload(model)
 
+    async def pin_model(self, model: str, *, pinned: bool) -> None:
+        """See ``Pinner``. Forgotten when this host ends."""
+        await self._residents.pin(model, pinned=pinned)
+        self._looked_at = -OUTLOOK_S
+
+    async def inspect(self, file: str, name: str) -> Inspected:
+        """See ``Inspector``."""
+        folder = self._catalogue.directory
+        found = await asyncio.to_thread(inspecting.read, folder, file, name, self._settings)
+        header = found.weights.header
+        outlooks = await self._residents.outlooks([found])
+        return Inspected(
+            size_bytes=found.weights.stamp[0],
+            why=found.refused,
+            name=header.name if header else None,
+            quantization=header.quantization if header else None,
+            kind=found.kind,
+            is_adapter=header is not None and header.is_adapter,
+            facts=_facts(found),
+            outlook=None if header is None or header.is_adapter else outlooks.get(found.name),
+        )
+
     async def models(self) -> Sequence[ModelCard]:
         """See ``Engine``."""
-        return [self._card(file) for file in (await self._catalogue.scan()).values()]
+        files = (await self._catalogue.scan()).values()
+        if time.monotonic() - self._looked_at >= OUTLOOK_S:
+            self._looked_at = time.monotonic()
+            self._outlooks = await self._residents.outlooks(files)
+        return [self._card(file) for file in files]
 
     async def health(self) -> None:
         """See ``Engine``: well means that a model is loaded, or would be if it were asked for."""
@@ -97,7 +137,7 @@ class BundledEngine:
             raise Unreachable(str(failed[0].error))
         files = await self._catalogue.scan()
         if not any(file.refused is None for file in files.values()):
-            reasons = [file.refused for file in files.values() if file.refused]
+            reasons = [str(file.refused) for file in files.values() if file.refused]
             missing = f"There is no model in {self._catalogue.directory}."
             raise Unreachable(" ".join([missing, *reasons[:1]]))
         if trouble is not None:
@@ -111,6 +151,7 @@ class BundledEngine:
                 residents[name].state if name in residents else "available",
                 record.lives.total(),
                 record.deaths,
+                residents[name].file.settings.slots if name in residents else 0,
             )
             for name, record in self._residents.records.items()
         }
@@ -123,6 +164,14 @@ class BundledEngine:
         """See ``Engine``. Every worker ends."""
         await self._catalogue.aclose()
         await self._residents.aclose()
+
+    async def _compare(self, file: ModelFile, sha256: str) -> None:
+        """Raises ``ModelChanged`` for another file, ``Unreachable`` where nobody can say."""
+        found = await self._catalogue.fingerprint(file)
+        if found is None:
+            raise Unreachable(f"The file of the model {file.name} has no fingerprint yet.")
+        if found != sha256:
+            raise ModelChanged(f"The file of the model {file.name} is not the one asked for.")
 
     async def _wake(self) -> EngineError | None:
         """Load the pinned models, else the first that fits. Returns why there is none."""
@@ -148,10 +197,10 @@ class BundledEngine:
         header = file.header if file.refused is None else None
         state: ModelState = "available" if header else "failed"
         context = min(file.settings.context, header.context_length) if header else None
-        reason = file.refused
+        reason: Reason | None = file.refused
         if resident is not None:
             state = resident.state
-            reason = str(resident.error) if resident.error else None
+            reason = resident.error.why if resident.error else None
             if resident.worker is not None:
                 context = resident.worker.context
         return ModelCard(
@@ -159,10 +208,27 @@ class BundledEngine:
             context_length=context,
             size_bytes=file.weights.stamp[0],
             quantization=file.weights.header.quantization if file.weights.header else None,
-            sha256=file.weights.sha256,
+            sha256=file.sha256,
             continues=file.kind == "text",
             state=state,
             kind=file.kind,
             parent=file.base.name if file.base else None,
-            reason=reason,
+            reason=None if reason is None else str(reason),
+            why=reason,
+            facts=_facts(file),
+            outlook=self._outlooks.get(file.name),
+            pinned=file.settings.pinned,
         )
+
+
+def _facts(file: ModelFile) -> FileFacts | None:
+    """Of the model's own file: of an adapter, not of its base."""
+    if (header := file.weights.header) is None:
+        return None
+    return FileFacts(
+        architecture=header.architecture,
+        parameters=header.parameters or None,
+        layers=header.layers or None,
+        trained_length=header.context_length or None,
+        has_template=None if header.is_adapter else header.has_template,
+    )

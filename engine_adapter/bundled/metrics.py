@@ -19,11 +19,13 @@ CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """One model: what its workers counted, and how often one of them died."""
+    """One model: what its workers counted, how often one of them died, and the ``slots`` of the one
+    that is there."""
 
     state: ModelState
     tally: Snapshot = field(default_factory=lambda: Tally().snapshot())
     deaths: int = 0
+    slots: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,6 +109,9 @@ def _states(models: Mapping[str, Measured]) -> Iterator[str]:
     for label, model in models.items():
         for state in get_args(ModelState):
             yield f"{name}{{{label},{_label('state', state)}}} {int(model.state == state)}"
+    yield from _head("konak:slots", "gauge", "Answers that can be written at once.")
+    for label, model in models.items():
+        yield f"konak:slots{{{label}}} {model.slots}"
     yield from _head("konak:worker_deaths_total", "counter", "Workers that died unasked.")
     for label, model in models.items():
         yield f"konak:worker_deaths_total{{{label}}} {model.deaths}"

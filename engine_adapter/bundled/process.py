@@ -18,6 +18,7 @@ from engine_adapter.bundled.frames import Frame, event_from_json, pack, receive,
 from engine_adapter.bundled.loading import Loading
 from engine_adapter.bundled.tally import Lives
 from engine_adapter.errors import Broken
+from engine_adapter.reasons import Reason, from_json, why
 from engine_adapter.types import Embeddings, Event, Failed, Finished, Request
 
 END_S = 2.0
@@ -35,12 +36,17 @@ LARGE_PAGES = {"GLIBC_TUNABLES": "glibc.malloc.hugetlb=1"}
 class LoadRefused(Exception):
     """The worker looked at the model and said no; trying again is of no use."""
 
+    def __init__(self, reason: Reason) -> None:
+        super().__init__(str(reason))
+        self.why = reason
+
 
 class WorkerDied(Exception):
-    """The process ended before the model was loaded. ``signal`` is what ended it, or None."""
+    """The process ended before the model was loaded. ``ended_by`` is the signal, or None."""
 
-    def __init__(self, message: str, ended_by: int | None) -> None:
-        super().__init__(message)
+    def __init__(self, reason: Reason, ended_by: int | None) -> None:
+        super().__init__(str(reason))
+        self.why = reason
         self.ended_by = ended_by
 
 
@@ -86,7 +92,7 @@ class WorkerProcess:
                 )
         except OSError as error:
             ours.close()
-            raise WorkerDied(f"no process could be started ({error.strerror})", None) from None
+            raise WorkerDied(why("not_started", system=str(error.strerror)), None) from None
         reader, self._writer = await asyncio.open_connection(sock=ours)
         try:
             frame = await receive(reader)
@@ -94,7 +100,8 @@ class WorkerProcess:
                 status = await self._wait()
                 raise WorkerDied(_how(status), _signal(status))
             if "refused" in frame:
-                raise LoadRefused(frame["refused"])
+                # A worker of ours tells no other kind.
+                raise LoadRefused(from_json(frame["refused"]) or why("llama_refuses", words="?"))
         except BaseException:
             self._process.kill()  # one that is loading does not listen
             await self.aclose()
@@ -201,20 +208,23 @@ class WorkerProcess:
             process.kill()
             return await asyncio.to_thread(process.wait)
 
-    async def reap(self) -> tuple[str, int | None]:
-        """After ``died``: how the process ended in words, and by which signal."""
-        status = await self._wait()
-        return _how(status), _signal(status)
+    async def reap(self) -> Reason:
+        """After ``died``: how the process ended."""
+        return _how(await self._wait())
 
 
 def _signal(status: int) -> int | None:
     return -status if status < 0 else None
 
 
-def _how(status: int) -> str:
+def _how(status: int) -> Reason:
     if status >= 0:
-        return f"the process ended with status {status}"
-    return f"the process was ended by {signal.Signals(-status).name}"
+        return why("ended_status", status=status)
+    if status == -signal.SIGILL:
+        return why("ended_sigill")
+    if status == -signal.SIGKILL:
+        return why("ended_sigkill")
+    return why("ended_signal", signal=signal.Signals(-status).name)
 
 
 def _vectors(frame: Frame) -> tuple[tuple[float, ...], ...]:

@@ -73,10 +73,10 @@ def refused(
     return of(shape, status, headers)
 
 
-def failed(error: EngineError) -> Response:
+def failed(error: EngineError, as_status: int | None = None) -> Response:
     """The reply when the engine failed before the first token."""
     status, shape = listing.failure(error)
     headers = {}
     if isinstance(error, Overloaded):
         headers["Retry-After"] = str(max(1, math.ceil(error.retry_after or 1)))
-    return of(shape, status, headers)
+    return of(shape, as_status or status, headers)

@@ -14,6 +14,7 @@ from engine_adapter.bundled.catalogue import ModelFile
 from engine_adapter.bundled.process import LoadRefused, WorkerDied, WorkerProcess
 from engine_adapter.bundled.tally import Lives
 from engine_adapter.errors import Broken, EngineError, Refused, Unreachable
+from engine_adapter.reasons import Reason, why
 from engine_adapter.types import ModelState
 
 log = logging.getLogger(__name__)
@@ -84,13 +85,13 @@ class Resident:
         """How long nobody has needed it."""
         return 0.0 if self.uses else time.monotonic() - self.used_at
 
-    async def aclose(self, reason: str = "The engine was stopped.") -> None:
-        """End the worker; what runs ends with ``Failed``."""
+    async def aclose(self, reason: str = "stopped") -> None:
+        """End the worker, for the ``reason`` of this code; what runs ends with ``Failed``."""
         self._keeper.cancel()
         await asyncio.wait({self._keeper})
         if self.worker is not None:
             await self.worker.aclose()
-        await self._become("failed", error=Unreachable(reason))
+        await self._become("failed", error=Unreachable(why(reason)))
 
     async def _become(
         self,
@@ -112,33 +113,31 @@ class Resident:
         name = self.file.name
         while True:
             if self.file.changed:
-                await self._give_up(Refused(f"The file of the model {name} has changed."))
+                await self._give_up(Refused(why("changed", model=name)))
                 return
             worker = self._started = WorkerProcess(self._loading, self._record.lives)
             try:
                 await worker.load()
             except LoadRefused as refusal:
-                reason = str(refusal).rstrip(".")
-                await self._give_up(Refused(f"The model {name} cannot be loaded. {reason}."))
+                await self._give_up(Refused(why("not_loadable", refusal.why, model=name)))
                 return
             except WorkerDied as death:
                 if self._try_plain(death):
                     continue
-                how, ended_by = str(death), death.ended_by
+                how = death.why
                 self._died()
                 log.error("%s died while loading: %s", name, how)
-                text = f"The model {name} could not be loaded: {how}.{_advice(ended_by)}"
-                await self._become("failed", error=Broken(text))
+                await self._become("failed", error=Broken(why("died_loading", how, model=name)))
             else:
                 log.info("%s is loaded", name)
                 await self._become("loaded", worker=worker)
                 await worker.died.wait()
                 self._died()
                 await self._become("loading")
-                how, ended_by = await worker.reap()
+                how = await worker.reap()
                 log.error("%s: %s", name, how)
             if len(self._died_at) == MOST_DEATHS:
-                await self._give_up(_sick(name, how, ended_by))
+                await self._give_up(_sick(name, how))
                 return
             await asyncio.sleep(DELAY_S * len(self._died_at))
             await self._become("loading")
@@ -158,17 +157,6 @@ class Resident:
         return True
 
 
-def _advice(ended_by: int | None) -> str:
-    if ended_by == signal.SIGILL:
-        return " llama.cpp was built for another processor; build it again on this machine."
-    if ended_by == signal.SIGKILL:
-        return " It may have been short of memory."
-    return ""
-
-
-def _sick(name: str, how: str, ended_by: int | None) -> EngineError:
-    return Broken(
-        f"The model {name} died {MOST_DEATHS} times within {DEATHS_WITHIN_S / 60:.0f} minutes"
-        f" (at last {how}) and is not tried again until its file changes or the engine is"
-        f" restarted.{_advice(ended_by)}"
-    )
+def _sick(name: str, how: Reason) -> EngineError:
+    minutes = round(DEATHS_WITHIN_S / 60)
+    return Broken(why("died_often", how, model=name, count=MOST_DEATHS, minutes=minutes))

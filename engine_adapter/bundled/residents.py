@@ -5,12 +5,15 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import replace
 
 from engine_adapter.bundled.catalogue import Catalogue, ModelFile
 from engine_adapter.bundled.resident import Record, Resident
 from engine_adapter.bundled.room import Room
 from engine_adapter.errors import EngineError, Refused, Unreachable
-from engine_adapter.types import ModelKind
+from engine_adapter.reasons import why
+from engine_adapter.types import ModelKind, Outlook
 
 log = logging.getLogger(__name__)
 
@@ -44,31 +47,56 @@ class Residents:
             _check_kind(resident.file, kind)
             return resident
         async with self._moving:
-            files = await self._catalogue.scan()
-            if self._closed:
-                raise Unreachable("The engine was stopped.")
-            if (file := files.get(name)) is None:
-                raise Refused(f"There is no model named {name}.")
-            resident = self.by_name.get(name)
-            _check_kind(file if resident is None else resident.file, kind)
-            if resident is not None and not (resident.over and resident.file.changed):
-                return resident
-            if file.refused is not None:
-                raise Refused(file.refused)
-            if resident is not None:  # it gave up, and now there is something new to try
-                await self._unload(resident, "The model's file has changed.")
-            return await self._load(file)
+            return await self._had(name, kind)
+
+    async def _had(self, name: str, kind: ModelKind | None = None) -> Resident:
+        """See ``wanted``; for who moves models already."""
+        files = await self._catalogue.scan()
+        if self._closed:
+            raise Unreachable(why("stopped"))
+        if (file := files.get(name)) is None:
+            raise Refused(why("no_model", model=name))
+        resident = self.by_name.get(name)
+        _check_kind(file if resident is None else resident.file, kind)
+        if resident is not None and not (resident.over and resident.file.changed):
+            return resident
+        if file.refused is not None:
+            raise Refused(file.refused)
+        if resident is not None:  # it gave up, and now there is something new to try
+            await self._unload(resident, "files_changed")
+        return await self._load(file)
 
     async def unload(self, name: str) -> None:
-        """Free the memory of a model that nobody is using. Raises ``Refused`` where somebody is."""
+        """Free the memory of a model that nobody is using. Raises ``Refused`` where somebody is,
+        or where it is pinned."""
         async with self._moving:
             resident = self.by_name.get(name)
             if resident is None:
                 return
             if resident.uses:
-                raise Refused(f"{name} is writing answers; unload it when they are over.")
+                raise Refused(why("in_use", model=name))
+            if resident.file.settings.pinned:
+                raise Refused(why("pinned", model=name))
             log.info("%s is unloaded: an administrator asked for it", name)
-            await self._unload(resident, "The model was unloaded.")
+            await self._unload(resident, "unloaded")
+
+    async def pin(self, name: str, *, pinned: bool) -> None:
+        """Have a model in memory and never unload it for others, or no longer so; until this host
+        ends. Raises ``EngineError``, and then nothing is different."""
+        async with self._moving:
+            if pinned:
+                await self._had(name)
+            elif name not in await self._catalogue.scan():
+                raise Refused(why("no_model", model=name))
+            self._catalogue.pins[name] = pinned
+            if (resident := self.by_name.get(name)) is not None:
+                resident.file.settings = replace(resident.file.settings, pinned=pinned)
+
+    async def outlooks(self, files: Iterable[ModelFile]) -> dict[str, Outlook]:
+        """By model, what would come of loading it now, and what each takes that is there."""
+        beside = [other for other in self.by_name.values() if not other.over]
+        good = [file for file in files if not file.refused]
+        return await asyncio.to_thread(self._room.outlooks, good, beside)
 
     async def aclose(self) -> None:
         """Every worker ends."""
@@ -87,7 +115,7 @@ class Residents:
                 break
             if not leaver.uses:  # somebody may have asked for it just now
                 log.info("%s makes room for %s", leaver.file.name, file.name)
-                await self._unload(leaver, "The model made room for another.")
+                await self._unload(leaver, "made_room")
         resident = self.by_name[file.name] = Resident(file, self.records[file.name])
         return resident
 
@@ -113,7 +141,7 @@ class Residents:
             await self._renew(resident)
         elif not settings.pinned and 0 < settings.idle_s <= resident.idle_s:
             log.info("%s is unloaded: nobody asked for %.0f s", name, resident.idle_s)
-            await self._unload(resident, "The model was unloaded.")
+            await self._unload(resident, "unloaded")
 
     async def _renew(self, resident: Resident) -> None:
         """Its files have changed: load them, unless they are refused; then what runs goes on."""
@@ -122,7 +150,7 @@ class Residents:
         if resident.uses or (file is not None and file.refused is not None):
             return
         log.info("%s is %s", name, "gone" if file is None else "loaded anew: its files changed")
-        await self._unload(resident, "The model's files have changed.")
+        await self._unload(resident, "files_changed")
         if file is not None:
             try:
                 await self._load(file)
@@ -132,6 +160,6 @@ class Residents:
 
 def _check_kind(file: ModelFile, kind: ModelKind | None) -> None:
     if kind == "text" and file.kind == "embeddings":
-        raise Refused(f"The model {file.name} makes embeddings and writes no text.")
+        raise Refused(why("embeds_only", model=file.name))
     if kind == "embeddings" and file.kind == "text":
-        raise Refused(f"The model {file.name} writes text and makes no embeddings.")
+        raise Refused(why("writes_only", model=file.name))

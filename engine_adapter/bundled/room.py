@@ -6,14 +6,15 @@ Works on numbers: starts and ends nothing.
 from __future__ import annotations
 
 import importlib.util
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from engine_adapter.bundled import memory
 from engine_adapter.bundled.catalogue import ModelFile
-from engine_adapter.bundled.fit import gigabytes
 from engine_adapter.bundled.resident import Resident
 from engine_adapter.errors import EngineError, Overloaded, Refused
+from engine_adapter.reasons import Fact, Reason
+from engine_adapter.types import Outlook
 
 RETRY_S = 10.0
 GPU_LIBRARIES = ("libggml-cuda*", "libggml-hip*", "libggml-vulkan*", "libggml-sycl*")
@@ -50,25 +51,61 @@ class Room:
     def leaver(self, file: ModelFile, beside: Sequence[Resident]) -> Resident | None:
         """Who is to be unloaded for ``file``: None where it fits. Raises ``Refused`` where it
         never will, ``Overloaded`` where it may when others are no longer in use."""
-        if file.settings.gpu_layers != 0 and _offloads():
-            return None  # what goes where is llama.cpp's choice, and it says when a card is full
-        need, free = self.needed(file, beside), self.free(beside)
-        if need <= free:
+        if _chooses_itself(file):
             return None
-        loose = [other for other in beside if not other.file.settings.pinned]
-        idle = sorted((o for o in loose if not o.uses), key=lambda other: other.used_at)
-        if need <= free + sum(other.need.total for other in idle):
-            return idle[0]
-        raise self._refusal(file, free, need <= free + sum(other.need.total for other in loose))
+        free = self.free(beside)
+        outlook = self._outlook(file, beside, free)
+        if outlook.verdict == "fits":
+            return None
+        if outlook.verdict == "makes_room":
+            return min(_idle(beside), key=lambda other: other.used_at)
+        raise self._refusal(file, free, later=outlook.verdict == "waits")
 
-    def _refusal(self, file: ModelFile, free: int, later: bool) -> EngineError:
-        text = f"The model {file.name} needs {file.need}; {gigabytes(free)} are free."
+    def outlooks(
+        self, files: Iterable[ModelFile], beside: Sequence[Resident]
+    ) -> dict[str, Outlook]:
+        """By model, what would come of loading it now, and what each takes that is there; nothing
+        where nobody here can say."""
+        free = self.free(beside)
+        here = {other.file.name: Outlook(other.need.total, free, "fits") for other in beside}
+        away = [file for file in files if file.name not in here and file.header is not None]
+        told = {
+            file.name: self._outlook(file, beside, free)
+            for file in away
+            if not _chooses_itself(file)
+        }
+        return here | told
+
+    def _outlook(self, file: ModelFile, beside: Sequence[Resident], free: int) -> Outlook:
+        need = self.needed(file, beside)
+        if need <= free:
+            return Outlook(need, free, "fits")
+        if need <= free + sum(other.need.total for other in _idle(beside)):
+            return Outlook(need, free, "makes_room")
+        if need <= free + sum(other.need.total for other in _loose(beside)):
+            return Outlook(need, free, "waits")
+        return Outlook(need, free, "never")
+
+    def _refusal(self, file: ModelFile, free: int, *, later: bool) -> EngineError:
+        told: dict[str, Fact] = {"model": file.name, "free_bytes": free, **file.need.facts}
         if later:
-            text += " Models that are in use hold the rest: try again in a moment."
-            return Overloaded(text, retry_after=RETRY_S)
+            return Overloaded(Reason("no_room_now", told), retry_after=RETRY_S)
         total = memory.measure().total if self._most is None else self._most
-        text += f" Of {gigabytes(total)} in all it can get no more: give it fewer slots or a"
-        return Refused(f"{text} shorter context in {file.weights.path.stem}.toml.")
+        notes = f"{file.weights.path.stem}.toml"
+        return Refused(Reason("no_room_ever", {**told, "total_bytes": total, "notes": notes}))
+
+
+def _loose(beside: Sequence[Resident]) -> list[Resident]:
+    return [other for other in beside if not other.file.settings.pinned]
+
+
+def _idle(beside: Sequence[Resident]) -> list[Resident]:
+    return [other for other in _loose(beside) if not other.uses]
+
+
+def _chooses_itself(file: ModelFile) -> bool:
+    """What goes to a card is llama.cpp's choice, and it says when that is full."""
+    return file.settings.gpu_layers != 0 and _offloads()
 
 
 def _held(resident: Resident) -> int:

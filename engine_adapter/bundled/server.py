@@ -6,6 +6,7 @@ import json
 import time
 from collections.abc import Awaitable, Callable
 from contextlib import AbstractAsyncContextManager
+from functools import partial
 
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
@@ -14,15 +15,17 @@ from starlette.requests import Request as HttpRequest
 from starlette.responses import Response
 from starlette.routing import Route
 
+from engine_adapter.arriving import Inspector
 from engine_adapter.bundled import replies
 from engine_adapter.bundled.chat import Chat
 from engine_adapter.bundled.dialect import listing
 from engine_adapter.bundled.dialect.asked import parse_embeddings
-from engine_adapter.bundled.dialect.fields import BadRequest
+from engine_adapter.bundled.dialect.fields import BadRequest, Json
 from engine_adapter.bundled.listening import while_listened_to
 from engine_adapter.bundled.metrics import CONTENT_TYPE
-from engine_adapter.engine import Embedder, Engine, Loader, Metered
-from engine_adapter.errors import EngineError
+from engine_adapter.engine import Embedder, Engine, Loader, Metered, Pinner
+from engine_adapter.errors import EngineError, Refused
+from engine_adapter.reasons import why
 
 _UNREAD = Response(status_code=400)  # nobody is there to read it
 Lifespan = Callable[[Starlette], AbstractAsyncContextManager[None]]
@@ -37,6 +40,9 @@ def create_app(engine: Engine, lifespan: Lifespan | None = None) -> Starlette:
             Route("/v1/models", _models),
             Route("/models/load", _load, methods=["POST"]),
             Route("/models/unload", _unload, methods=["POST"]),
+            Route("/models/pin", _pin, methods=["POST"]),
+            Route("/models/unpin", _unpin, methods=["POST"]),
+            Route("/models/inspect", _inspect, methods=["POST"]),
             Route("/v1/embeddings", _embeddings, methods=["POST"]),
             Route("/v1/chat/completions", Chat(engine), methods=["POST"]),
         ],
@@ -83,25 +89,66 @@ async def _unload(request: HttpRequest) -> Response:
     return await _moved(request, engine.unload_model if isinstance(engine, Loader) else None)
 
 
-async def _moved(request: HttpRequest, move: Callable[[str], Awaitable[None]] | None) -> Response:
+async def _pin(request: HttpRequest) -> Response:
+    engine = request.app.state.engine
+    move = partial(engine.pin_model, pinned=True) if isinstance(engine, Pinner) else None
+    return await _moved(request, move, "pins_nothing")
+
+
+async def _unpin(request: HttpRequest) -> Response:
+    engine = request.app.state.engine
+    move = partial(engine.pin_model, pinned=False) if isinstance(engine, Pinner) else None
+    return await _moved(request, move, "pins_nothing")
+
+
+async def _moved(
+    request: HttpRequest,
+    move: Callable[[str], Awaitable[None]] | None,
+    without: str = "loads_nothing",
+) -> Response:
     """As llama.cpp's router answers: the paths, the field and the reply are its."""
     if move is None:
-        return replies.refused(501, "This engine loads no models when told.", "not_implemented")
+        return replies.failed(Refused(why(without)), 501)
+
+    async def act(model: str) -> Json:
+        await move(model)
+        return {"success": True}
+
+    return await _named(request, ("model",), act)
+
+
+async def _inspect(request: HttpRequest) -> Response:
+    engine = request.app.state.engine
+    if not isinstance(engine, Inspector):
+        return replies.refused(501, "This engine looks into no files.", "not_implemented")
+
+    async def act(file: str, name: str) -> Json:
+        return (await engine.inspect(file, name)).as_json()
+
+    return await _named(request, ("file", "name"), act)
+
+
+async def _named(
+    request: HttpRequest, names: tuple[str, ...], act: Callable[..., Awaitable[Json]]
+) -> Response:
+    """The reply to a body with a text under each of ``names``."""
     try:
         told = json.loads(await replies.body(request))
-        model = told["model"] if isinstance(told, dict) else None
-        if not isinstance(model, str):
-            raise BadRequest("'model' must be the name of a model.", "model")
-        await move(model)
+        texts = [told[name] if isinstance(told, dict) else None for name in names]
+        if not all(isinstance(text, str) for text in texts):
+            raise ValueError
     except ClientDisconnect:
         return _UNREAD
-    except (KeyError, ValueError, RecursionError):
-        return replies.unread(BadRequest("The body must be a JSON object with 'model'.", "model"))
-    except (BadRequest, replies.TooLarge) as error:
+    except replies.TooLarge as error:
         return replies.unread(error)
+    except (KeyError, ValueError, RecursionError):
+        wanted = " and ".join(f"'{name}'" for name in names)
+        text = f"The body must be a JSON object with {wanted}, as text."
+        return replies.unread(BadRequest(text, names[0]))
+    try:
+        return replies.of(await act(*texts))
     except EngineError as error:
         return replies.failed(error)
-    return replies.of({"success": True})
 
 
 async def _embeddings(request: HttpRequest) -> Response:

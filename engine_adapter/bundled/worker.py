@@ -29,6 +29,7 @@ from engine_adapter.bundled.templates import TemplateRefused
 from engine_adapter.bundled.threads import Threads
 from engine_adapter.bundled.working import keep_counting, run, work
 from engine_adapter.errors import Broken, EngineError
+from engine_adapter.reasons import why
 from engine_adapter.types import Failed, Request
 
 
@@ -99,11 +100,11 @@ async def serve(connection: socket.socket, loading: Loading) -> int:
         worker = Worker(loading.settings, model, lanes, line)
         await worker.preparer.check()
     except ModelRefused as refusal:
-        line.send({"refused": f"llama.cpp refuses it: {refusal}"})
+        line.send({"refused": refusal.why.as_json()})
         await line.drain()
         return 0
     except TemplateRefused as refusal:
-        line.send({"refused": f"Its chat template cannot be used: {refusal}"})
+        line.send({"refused": why("bad_template", words=str(refusal)[:300]).as_json()})
         await line.drain()
         return 0
     line.send({"loaded": {"context": lanes.context}})

@@ -15,7 +15,14 @@ from typing import Final
 
 from engine_adapter import conversation
 from engine_adapter.engine import Engine, Gauged
-from engine_adapter.errors import Broken, EngineError, Overloaded, Refused, Unreachable
+from engine_adapter.errors import (
+    Broken,
+    EngineError,
+    ModelChanged,
+    Overloaded,
+    Refused,
+    Unreachable,
+)
 from engine_adapter.pool.choosing import choose
 from engine_adapter.pool.known import LOOK_S, Known
 from engine_adapter.types import Event, Failed, Gauges, ModelCard, Progress, Request
@@ -29,6 +36,7 @@ class Member:
     """One engine of a pool, by an opaque ``tag``, and what the model is called there.
 
     ``known`` may be shared by all pools of a process. ``continues``: it can go on with an answer.
+    ``sha256`` is what its file must have; see ``Request.model_sha256``.
     """
 
     tag: str
@@ -36,6 +44,7 @@ class Member:
     engine: Engine
     known: Known
     continues: bool = True
+    sha256: str | None = None
 
 
 class Pool:
@@ -68,7 +77,7 @@ class Pool:
             yield Progress(0, engine=member.tag)
             trouble: EngineError | None = None
             begun = False
-            asked = replace(request, model=member.name)
+            asked = replace(request, model=member.name, model_sha256=member.sha256)
             with self._busy(member):
                 async with aclosing(member.engine.stream(asked)) as events:
                     async for event in events:
@@ -109,6 +118,8 @@ class Pool:
 
     def _failed(self, member: Member, error: EngineError) -> bool:
         """Note a failure; whether it is the engine's own, so that another may do better."""
+        if isinstance(error, ModelChanged):
+            return True  # the engine is well, and another one may have the file
         own = isinstance(error, Unreachable | Broken | Overloaded) or error.cause is not None
         if own:
             member.known.failed(error, self._clock())

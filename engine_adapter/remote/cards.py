@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any, get_args
 
 from engine_adapter.errors import Broken
+from engine_adapter.reasons import from_json
 from engine_adapter.remote.payload import CONTINUE
-from engine_adapter.types import ModelCard, ModelState
+from engine_adapter.types import FileFacts, ModelCard, ModelState, Outlook, Verdict
 
 MOST = 1000  # models of one engine; a gateway to a whole cloud lists some hundreds
 _NAME_LIMIT = 200  # characters
+_WORD_LIMIT = 24
+_REASON_LIMIT = 500
+MOST_TOKENS = (1 << 31) - 1
+_SHA256 = re.compile(r"[0-9a-f]{64}")
 
 
 def listed(
@@ -50,12 +57,54 @@ def openai(model: Mapping[str, Any]) -> ModelCard:
         kind="embeddings" if meta.get("kind") == "embeddings" else "text",
         parent=text(model.get("parent")),
         reason=text(meta.get("reason")),
+        why=from_json(meta.get("why")),
+        facts=_facts(part(meta, "facts")),
+        outlook=_outlook(part(meta, "outlook")),
+        pinned=flag(meta.get("pinned")),
     )
 
 
-def number(value: object) -> int | None:
-    """``value`` if it is a positive whole number."""
-    return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else None
+def _facts(told: Mapping[str, Any]) -> FileFacts | None:
+    architecture = text(told.get("architecture"))
+    if architecture is None:
+        return None
+    return FileFacts(
+        architecture=architecture[:_NAME_LIMIT],
+        parameters=number(told.get("parameters")),
+        layers=number(told.get("layers")),
+        trained_length=number(told.get("trained_length")),
+        has_template=flag(told.get("has_template")),
+    )
+
+
+def _outlook(told: Mapping[str, Any]) -> Outlook | None:
+    need, free = number(told.get("need_bytes")), number(told.get("free_bytes"))
+    verdict = next((word for word in get_args(Verdict) if word == told.get("verdict")), None)
+    return None if need is None or verdict is None else Outlook(need, free or 0, verdict)
+
+
+def believable(card: ModelCard) -> ModelCard:
+    """The card without what no model can be: whoever keeps it has so much room and no more."""
+    sha256 = card.sha256
+    return replace(
+        card,
+        context_length=number(card.context_length, MOST_TOKENS),
+        quantization=_word(card.quantization, _WORD_LIMIT),
+        sha256=sha256 if sha256 is None or _SHA256.fullmatch(sha256) else None,
+        parent=_word(card.parent, _NAME_LIMIT),
+        reason=_word(card.reason, _REASON_LIMIT),
+    )
+
+
+def _word(value: str | None, most: int) -> str | None:
+    return value[:most] if value is not None and value.isprintable() else None
+
+
+def number(value: object, most: int = 1 << 53) -> int | None:
+    """``value`` if it is a whole number from 1 to ``most``."""
+    if not isinstance(value, int) or isinstance(value, bool):
+        return None
+    return value if 0 < value <= most else None
 
 
 def text(value: object) -> str | None:

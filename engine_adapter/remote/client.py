@@ -17,12 +17,21 @@ from urllib.parse import urlsplit
 import httpx
 
 from engine_adapter.errors import Broken, EngineError, Overloaded, Refused, Unreachable
+from engine_adapter.reasons import Reason, why
 from engine_adapter.remote import troubles
 from engine_adapter.remote.unpack import Unpacker
 from engine_adapter.remote.wire import Malformed, Wire, WireError
 from engine_adapter.remote.wires import Address, AllInUse, Wires
 
 REPLY_LIMIT = 4 << 20  # bytes of a reply that is read whole: a long model list has some 100 kB
+
+
+class BadAddress(ValueError):
+    """An address, a key or a file that cannot be used; ``why`` says which and why."""
+
+    def __init__(self, reason: Reason) -> None:
+        super().__init__(str(reason))
+        self.why = reason
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,14 +67,14 @@ def open_client(
     """A client whose requests all go to ``base_url``: ``http(s)://host[:port][/path]`` or
     ``unix:///path/to.sock``.
 
-    ``ca_file`` (PEM) replaces the system's trust store. Raises ``ValueError`` with a sentence for
-    an address, key or file that cannot be used.
+    ``ca_file`` (PEM) replaces the system's trust store. Raises ``BadAddress`` for an
+    address, key or file that cannot be used.
     """
     url, socket = _address(base_url)
     headers = {"accept-encoding": "identity", "user-agent": "konak"}
     if api_key:
         if not (api_key.isascii() and api_key.isprintable()):
-            raise ValueError("The engine's key holds characters that no HTTP header can carry.")
+            raise BadAddress(why("key_characters"))
         headers["authorization"] = f"Bearer {api_key}"
     return httpx.AsyncClient(
         base_url=url,
@@ -84,17 +93,17 @@ def _address(base_url: str) -> tuple[str, str | None]:
         parts = urlsplit(base_url)
         _ = parts.port
     except ValueError:
-        raise ValueError("The engine's address is not a URL.") from None
+        raise BadAddress(why("url_none")) from None
     if parts.query or parts.fragment:
-        raise ValueError("The engine's address must end before any '?' or '#'.")
+        raise BadAddress(why("url_end"))
     if parts.scheme == "unix":
         if parts.netloc or len(parts.path) < 2:
-            raise ValueError("A socket's address is written unix:///path/to.sock.")
+            raise BadAddress(why("url_socket"))
         return "http://localhost", parts.path
     if parts.scheme not in {"http", "https"} or not parts.hostname:
-        raise ValueError("The engine's address must start with http://, https:// or unix:///.")
+        raise BadAddress(why("url_scheme"))
     if parts.username is not None:
-        raise ValueError("The engine's key belongs into its own field, not into the address.")
+        raise BadAddress(why("url_key"))
     return base_url.rstrip("/"), None
 
 
@@ -109,7 +118,7 @@ def _trust(ca_file: str | None) -> ssl.SSLContext:
     try:
         context = ssl.create_default_context(cafile=ca_file)
     except (OSError, ssl.SSLError):
-        raise ValueError(f"{ca_file} is not a readable PEM file of certificates.") from None
+        raise BadAddress(why("ca_file", file=str(ca_file))) from None
     context.set_alpn_protocols(["http/1.1"])
     return context
 
@@ -245,7 +254,7 @@ async def next_chunk(
     except TimeoutError as error:
         raise Broken(f"The engine said nothing for {within_s:g} s.").because("silent") from error
     except WireError as error:
-        raise Broken("The connection to the engine broke in the middle of a reply.") from error
+        raise Broken(why("cut_off")) from error
 
 
 async def _unpacked(wire: Wire, unpacker: Unpacker, within_s: float) -> bytes | None:
@@ -257,7 +266,7 @@ async def _unpacked(wire: Wire, unpacker: Unpacker, within_s: float) -> bytes | 
             if data := unpacker.take(packed):
                 return data
     except zlib.error as error:
-        raise Broken("The engine's reply is packed in a way nobody can unpack.") from error
+        raise Broken(why("packed")) from error
 
 
 async def read_reply(response: httpx.Response, *, within_s: float) -> bytes:
@@ -330,4 +339,4 @@ def _before_reply(error: httpx.RequestError) -> EngineError:
             "What answers at the engine's address speaks no HTTP; does it want https: or another"
             " port?"
         ).because("tls")
-    return Unreachable("The connection to the engine broke before an answer came.")
+    return Unreachable(why("broke_before"))

@@ -17,10 +17,12 @@ from engine_adapter.errors import (
     Broken,
     ContextTooLong,
     EngineError,
+    ModelChanged,
     Overloaded,
     Refused,
     Unreachable,
 )
+from engine_adapter.reasons import from_json, why
 
 _READ = 4096  # characters of an error text that are looked at
 
@@ -95,13 +97,17 @@ def stranger(body: bytes) -> EngineError:
 def _error(status: int, detail: Mapping[str, Any], retry_after: float | None) -> EngineError:
     if status in _TOO_LONG_STATUS and (error := _too_long(detail)) is not None:
         return error
+    if status == 400 and detail.get("code") == ModelChanged.code:
+        return ModelChanged("The model's file is not the one that was asked for.")
+    told = from_json(detail.get("why"))  # our own host says why
     kind = detail.get("type")
     said = f"HTTP {status}"
     if isinstance(kind, str) and _ONE_WORD.fullmatch(kind):
         said += f", {kind}"
     if status in _BUSY_STATUS:
         return Overloaded(
-            f"The engine takes no more requests just now ({said}).", retry_after=retry_after
+            told or f"The engine takes no more requests just now ({said}).",
+            retry_after=retry_after,
         )
     if status in {401, 403}:
         return Refused(f"The engine does not accept the key ({said}).").because("key")
@@ -114,8 +120,8 @@ def _error(status: int, detail: Mapping[str, Any], retry_after: float | None) ->
             "gateway"
         )
     if 400 <= status < 500:
-        return Refused(f"The engine refused the request ({said}).")
-    return Broken(f"The engine failed ({said}).")
+        return Refused(told or why("refused_http", said=said))
+    return Broken(told or why("failed_http", said=said))
 
 
 def _too_long(detail: Mapping[str, Any]) -> ContextTooLong | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -12,7 +13,8 @@ from engine_adapter.types import Gauges
 @dataclass(frozen=True, slots=True)
 class Names:
     """What an engine calls our gauges. Of the last three, ``hits`` and ``misses`` (or ``asked``,
-    which is both together) are counters of tokens; ``hit_rate`` is a share told as such."""
+    which is both together) are counters of tokens; ``hit_rate`` is a share told as such.
+    ``slots`` is how many answers can be written at once."""
 
     running: str
     waiting: str
@@ -23,9 +25,14 @@ class Names:
     misses: str = ""
     asked: str = ""
     hit_rate: str = ""
+    slots: str = ""
 
 
 Samples = Mapping[str, list[float]]
+# vLLM's label, and ours; SGLang has the same.
+_MODEL = re.compile(rb'[{,]model_name="((?:[^"\\]|\\.)*)"')
+_MOST = 1 << 53
+_ESCAPED = re.compile(r"\\(.)")
 
 
 def samples(page: bytes) -> Samples:
@@ -58,7 +65,24 @@ def gauges(page: bytes, names: Names) -> Gauges:
         prefix_hits=_share(hits / asked) if hits is not None and asked else rate,
         preempted=_whole(_sum(told, names.preempted)),
         written_tokens=_whole(_sum(told, names.written)),
+        slots=_whole(_sum(told, names.slots)),
+        asked_tokens=_whole(asked),
+        found_tokens=_whole(hits),
     )
+
+
+def by_model(page: bytes, names: Names) -> dict[str, Gauges]:
+    """The same for each model that its samples name; nothing where they name none."""
+    rows: dict[str, list[bytes]] = {}
+    for row in page.split(b"\n"):
+        if match := _MODEL.search(row):
+            name = match[1].decode("utf-8", "replace")
+            rows.setdefault(_ESCAPED.sub(_unescaped, name), []).append(row)
+    return {name: gauges(b"\n".join(own), names) for name, own in rows.items()}
+
+
+def _unescaped(match: re.Match[str]) -> str:
+    return "\n" if match[1] == "n" else match[1]
 
 
 def together(parts: Sequence[Gauges]) -> Gauges:
@@ -80,6 +104,8 @@ def together(parts: Sequence[Gauges]) -> Gauges:
         prefix_hits=shared("prefix_hits"),
         preempted=counted("preempted"),
         written_tokens=counted("written_tokens"),
+        asked_tokens=counted("asked_tokens"),
+        found_tokens=counted("found_tokens"),
     )
 
 
@@ -97,4 +123,4 @@ def _share(value: float) -> float:
 
 
 def _whole(value: float | None) -> int | None:
-    return None if value is None else max(0, int(value))
+    return None if value is None else min(_MOST, max(0, int(value)))

@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 from engine_adapter.errors import Broken, EngineError, Refused
 from engine_adapter.remote import client as line
 from engine_adapter.remote import faults
+from engine_adapter.remote.cards import believable
 from engine_adapter.remote.client import PATIENCE, Timeouts
-from engine_adapter.remote.gauge_text import Names, gauges
+from engine_adapter.remote.gauge_text import Names, by_model, gauges
 from engine_adapter.types import Event, Failed, Gauges, ModelCard, Request
 
 if TYPE_CHECKING:
@@ -92,13 +93,17 @@ class HttpEngine(ABC):
 
     async def models(self) -> Sequence[ModelCard]:
         """See ``Engine.models``."""
-        cards = await self._cards()
+        cards = [believable(card) for card in await self._cards()]
         self._names = frozenset(card.name for card in cards)
         return cards
 
     async def gauges(self) -> Gauges:
         """See ``Gauged.gauges``. Of an engine that counts nothing, nothing is known."""
         return Gauges()
+
+    async def gauges_by_model(self) -> Mapping[str, Gauges]:
+        """See ``GaugedEach.gauges_by_model``."""
+        return {}
 
     async def stream(self, request: Request) -> AsyncGenerator[Event, None]:
         """See ``Engine.stream``. Closing the iterator closes the HTTP reply, which cancels."""
@@ -173,6 +178,13 @@ class HttpEngine(ABC):
             return gauges(await self._body(path), names)
         except (Refused, Broken):
             return Gauges()
+
+    async def _measured_each(self, path: str, names: Names) -> Mapping[str, Gauges]:
+        """The same for each model that the page names."""
+        try:
+            return by_model(await self._body(path), names)
+        except (Refused, Broken):
+            return {}
 
     async def _told(
         self, path: str, fields: Mapping[str, Any] | None = None, within_s: float | None = None

@@ -12,6 +12,7 @@ from typing import Any, ClassVar
 from urllib.parse import quote
 
 from engine_adapter.errors import Broken, EngineError, Refused
+from engine_adapter.reasons import why
 from engine_adapter.remote import cards
 from engine_adapter.remote.cards import flag, number, part
 from engine_adapter.remote.gauge_text import Names, together
@@ -122,6 +123,6 @@ def _card(model: Mapping[str, Any]) -> ModelCard:
     status = part(model, "status")
     state = _STATES.get(str(status.get("value", "loaded")), "available")
     if status.get("failed") is True:
-        code = status.get("exit_code")
-        return replace(cards.openai(model), state="failed", reason=f"exit code {code}")
+        told = why("exit_code", status=number(status.get("exit_code")) or "?")
+        return replace(cards.openai(model), state="failed", reason=str(told), why=told)
     return replace(cards.openai(model), state=state, continues=True)

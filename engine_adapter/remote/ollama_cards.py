@@ -11,6 +11,7 @@ from engine_adapter.remote.cards import number, part, text
 from engine_adapter.types import ModelCard
 
 Row = Mapping[str, Any]
+_SHA256 = re.compile(r"[0-9a-f]{64}")
 _NUM_CTX = re.compile(r"^num_ctx\s+(\d{1,9})\s*$", re.MULTILINE)
 
 
@@ -57,12 +58,17 @@ def card(
         context_length=lengths.get(row["name"]) or (int(asked[1]) if asked else None),
         size_bytes=number(row.get("size")),
         quantization=text(details.get("quantization_level")),
+        sha256=_digest(row.get("digest")),
         state="loaded" if row["name"] in in_memory else "available",
         kind="embeddings" if abilities and "completion" not in abilities else "text",
         vision=None if abilities is None else "vision" in abilities,
         tools=None if abilities is None else "tools" in abilities,
         reasoning=None if abilities is None else "thinking" in abilities,
     )
+
+
+def _digest(value: object) -> str | None:
+    return value if isinstance(value, str) and _SHA256.fullmatch(value) else None
 
 
 def _elsewhere(row: Row) -> bool:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from engine_adapter.errors import Broken, EngineError
+from engine_adapter.reasons import why
 from engine_adapter.remote import faults
 from engine_adapter.remote.ndjson import Lines
 from engine_adapter.remote.sse import TooLong
@@ -35,7 +36,7 @@ class Pull:
         try:
             rows = [json.loads(row) for row in self._lines.feed(chunk)]
         except (TooLong, ValueError, RecursionError):
-            self.fail(Broken("The engine tells nonsense about its download."))
+            self.fail(Broken(why("pull_nonsense")))
             return
         for row in rows:
             if isinstance(row, dict) and not self.over:
@@ -49,7 +50,7 @@ class Pull:
         if self._error is not None:
             raise self._error
         if not self._over:
-            raise Broken("The engine's download broke off.")
+            raise Broken(why("pull_broke"))
 
     def fail(self, error: EngineError) -> None:
         """Note what broke it."""

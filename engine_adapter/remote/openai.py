@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from engine_adapter.errors import ContextTooLong, Refused
+from engine_adapter.errors import ContextTooLong, ModelChanged, Refused
 from engine_adapter.remote import cards, faults
 from engine_adapter.remote import client as line
 from engine_adapter.remote.answer import Answer
@@ -65,7 +65,7 @@ class OpenAIEngine(HttpEngine):
     async def _open(self, request: Request) -> httpx.Response:
         try:
             response = await self._ask(request)
-        except ContextTooLong:
+        except (ContextTooLong, ModelChanged):
             raise
         except Refused as error:
             # Older servers, and some with first-come scheduling, refuse a field that only orders.

@@ -11,7 +11,7 @@ from engine_adapter.types import Request, Sampling, Turn
 CONTINUE = "continue_final_message"
 HOST_EXTRAS = frozenset(
     {
-        *("priority", "cache_salt", "public_turns", "user", "deadline_s"),
+        *("priority", "cache_salt", "public_turns", "user", "deadline_s", "model_sha256"),
         *(CONTINUE, "return_progress"),
         *("top_k", "min_p", "typical_p", "repetition_penalty"),
         *("dry_multiplier", "dry_base", "dry_allowed_length", "ignore_eos", "grammar"),
@@ -131,6 +131,7 @@ def _ours(request: Request) -> dict[str, Any]:
         "public_turns": request.public_turns or None,
         "user": request.user,
         "deadline_s": request.deadline_s,
+        "model_sha256": request.model_sha256,
         "return_progress": True,
         CONTINUE: request.continue_final or None,
     }

@@ -42,6 +42,10 @@ class SglangEngine(OpenAIEngine):
         """See ``Gauged.gauges``. Nothing is known where it was started without metrics."""
         return await self._measured("metrics", NAMES)
 
+    async def gauges_by_model(self) -> Mapping[str, Gauges]:
+        """See ``GaugedEach.gauges_by_model``."""
+        return await self._measured_each("metrics", NAMES)
+
     async def _cards(self) -> list[ModelCard]:
         info = await self._perhaps("model_info")
         told = await self._server_settings()

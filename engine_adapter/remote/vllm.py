@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, ClassVar
 
@@ -34,6 +35,10 @@ class VllmEngine(OpenAIEngine):
     async def gauges(self) -> Gauges:
         """See ``Gauged.gauges``."""
         return await self._measured("metrics", NAMES)
+
+    async def gauges_by_model(self) -> Mapping[str, Gauges]:
+        """See ``GaugedEach.gauges_by_model``."""
+        return await self._measured_each("metrics", NAMES)
 
     async def _cards(self) -> list[ModelCard]:
         return [replace(card, continues=True) for card in await super()._cards()]

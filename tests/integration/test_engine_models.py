@@ -109,7 +109,7 @@ async def test_the_least_recently_used_model_makes_room_and_never_one_in_use(
             with pytest.raises(Overloaded) as full:
                 await answer(engine, "b")
             assert full.value.retry_after
-            words = "0.1 GB weights, 59 MB memory for 2 answers of 512 tokens"
+            words = "0.1 GB weights, 59 MB memory for 2 × 512 tokens"
             assert words in str(full.value) and "are free" in str(full.value)
         assert await answer(engine, "b")
         assert await states(engine) == {"a": "loaded", "b": "loaded", "c": "available"}

@@ -99,6 +99,7 @@ def _request(fields: Fields) -> Request:
         tools=tools,
         tool_choice=choice,
         tool_name=tool_name,
+        model_sha256=fields.text("model_sha256", most=64) or None,
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import struct
+from dataclasses import asdict
 
 from engine_adapter.bundled.dialect.fields import Json
 from engine_adapter.errors import (
@@ -37,6 +38,10 @@ def model(card: ModelCard, created: int) -> Json:
             "state": card.state,
             "kind": card.kind,
             "reason": card.reason,
+            "why": None if card.why is None else card.why.as_json(),
+            "facts": None if card.facts is None else asdict(card.facts),
+            "outlook": None if card.outlook is None else asdict(card.outlook),
+            "pinned": card.pinned,
         },
         "capabilities": ["embedding"] if vectors else ["completion", *continues],
     }
@@ -71,14 +76,15 @@ def error(message: str, kind: str, code: str, param: str | None = None, **more: 
 def failure(cause: EngineError) -> tuple[int, Json]:
     """HTTP status and error object of what an engine failed with."""
     message = str(cause)
+    more = {} if cause.why is None else {"why": cause.why.as_json()}
     if isinstance(cause, ContextTooLong):
         numbers = {"n_prompt_tokens": cause.prompt_tokens, "n_ctx": cause.context_length}
         return 400, error(message, "invalid_request_error", cause.code, "messages", **numbers)
     if isinstance(cause, Refused):
-        return 400, error(message, "invalid_request_error", cause.code)
+        return 400, error(message, "invalid_request_error", cause.code, None, **more)
     if isinstance(cause, Overloaded):
-        return 429, error(message, "overloaded_error", cause.code)
+        return 429, error(message, "overloaded_error", cause.code, None, **more)
     if isinstance(cause, Unreachable):
-        return 503, error(message, "unavailable_error", cause.code)
+        return 503, error(message, "unavailable_error", cause.code, None, **more)
     code = cause.code if isinstance(cause, Broken) else EngineError.code
-    return 500, error(message, "server_error", code)
+    return 500, error(message, "server_error", code, None, **more)

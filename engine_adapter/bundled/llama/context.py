@@ -13,6 +13,7 @@ import numpy as np
 from engine_adapter.bundled.llama.batch import Batch
 from engine_adapter.bundled.llama.model import Model, ModelRefused
 from engine_adapter.bundled.portion import Portion
+from engine_adapter.reasons import why
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,8 +45,9 @@ class Context:
         params.flash_attn_type = form.flash
         self.handle = C.llama_init_from_model(model.handle, params)
         if not self.handle:
-            cause = model.log.cause or "no memory"
-            raise ModelRefused(f"no context of {form.lanes} × {form.context} tokens: {cause}")
+            words = model.log.cause or "?"
+            told = why("no_context_room", lanes=form.lanes, context=form.context, words=words)
+            raise ModelRefused(told)
         model.lay_adapter_over(self.handle)
         self._memory = C.llama_get_memory(self.handle)
         self._batch = Batch(form.batch)

@@ -13,6 +13,7 @@ from engine_adapter.bundled.attention import FLASH_ATTENTION
 from engine_adapter.bundled.config import Settings
 from engine_adapter.bundled.llama.batch import Batch
 from engine_adapter.bundled.llama.model import Model, ModelRefused
+from engine_adapter.reasons import why
 
 NONE = str(C.LLAMA_POOLING_TYPE_NONE)
 
@@ -35,7 +36,7 @@ class Embedder:
         self.width = int(C.llama_model_n_embd_out(model.handle))
         self._batch = Batch(self.tokens)
         if C.llama_pooling_type(self._handle) == C.LLAMA_POOLING_TYPE_RANK:
-            raise ModelRefused("this model ranks texts and makes no embeddings of them")
+            raise ModelRefused(why("ranks_only"))
         self.compute([[0, 0, 0]])  # a build for another processor dies here
 
     def _open(self, settings: Settings) -> C.llama_context_p:
@@ -53,8 +54,8 @@ class Embedder:
             params.pooling_type = C.LLAMA_POOLING_TYPE_MEAN
         context = C.llama_init_from_model(self._model.handle, params)
         if not context:
-            cause = self._model.log.cause or "no memory"
-            raise ModelRefused(f"no context for texts of {self.context} tokens: {cause}")
+            cause = self._model.log.cause or "?"
+            raise ModelRefused(why("no_context_room", lanes=1, context=self.context, words=cause))
         self._model.lay_adapter_over(context)
         return context
 

@@ -17,6 +17,7 @@ from engine_adapter.bundled.llama.sampler import Sampler
 from engine_adapter.bundled.llama.transfer import F16, Unknown
 from engine_adapter.bundled.portion import Portion
 from engine_adapter.bundled.sequence import Drawn, Sequence
+from engine_adapter.reasons import why
 
 
 class Lanes:
@@ -30,7 +31,7 @@ class Lanes:
         self._defaults = defaults or Defaults()
         self.context = min(settings.context, model.trained_context)
         if not model.writes:
-            raise ModelRefused("this model does not write text")
+            raise ModelRefused(why("no_writer"))
         card = bool(settings.gpu_layers and C.llama_supports_gpu_offload())
         form = Form(
             lanes=settings.slots,
@@ -59,7 +60,7 @@ class Lanes:
         and not in somebody's answer. Learn also whether this kind of memory can be cut."""
         probe = Sequence(id=-1, known=[0, 0, 0], room=1, slot=0)
         if (result := self.decode([Portion(probe, 0, 3)])) != 0:
-            raise ModelRefused(f"the model loads but computes nothing (llama_decode: {result})")
+            raise ModelRefused(why("computes_nothing", status=result))
         self.prepare(probe)
         self.draw(probe)
         self.release(probe)

@@ -9,10 +9,15 @@ import llama_cpp.llama_cpp as C
 from engine_adapter.bundled.llama.log import Log
 from engine_adapter.bundled.llama.vocabulary import Vocabulary
 from engine_adapter.bundled.loading import Loading
+from engine_adapter.reasons import Reason, why
 
 
 class ModelRefused(Exception):
-    """llama.cpp does not load this file; the message is its reason."""
+    """llama.cpp does not load this file, or nothing could be done with it; ``why`` says why."""
+
+    def __init__(self, reason: Reason) -> None:
+        super().__init__(str(reason))
+        self.why = reason
 
 
 class Model:
@@ -26,7 +31,7 @@ class Model:
         params.n_gpu_layers = loading.settings.gpu_layers
         self.handle = C.llama_model_load_from_file(str(loading.path).encode(), params)
         if not self.handle:
-            raise ModelRefused(self.log.cause or "llama.cpp cannot read the file")
+            raise ModelRefused(why("llama_refuses", words=self.log.cause or "?"))
         self.vocabulary = Vocabulary(self.handle)
         self._adapter = self._read_adapter(loading)
 
@@ -36,10 +41,10 @@ class Model:
             return None
         adapter = C.llama_adapter_lora_init(self.handle, str(loading.adapter).encode())
         if not adapter:
-            cause = self.log.cause or "llama.cpp cannot read it"
-            raise ModelRefused(f"the adapter does not fit on {loading.path.name}: {cause}")
+            cause = self.log.cause or "?"
+            raise ModelRefused(why("adapter_misfit", file=loading.path.name, words=cause))
         if C.llama_adapter_get_alora_n_invocation_tokens(adapter):
-            raise ModelRefused("an adapter that begins in mid-prompt (aLoRA) cannot be used")
+            raise ModelRefused(why("adapter_mid_prompt"))
         return adapter
 
     def lay_adapter_over(self, context: C.llama_context_p) -> None:
@@ -49,7 +54,7 @@ class Model:
         adapters = (C.llama_adapter_lora_p_ctypes * 1)(self._adapter)
         scales = (ctypes.c_float * 1)(1.0)
         if C.llama_set_adapters_lora(context, adapters, 1, scales) != 0:
-            raise ModelRefused("the adapter cannot be laid over the model")
+            raise ModelRefused(why("adapter_not_laid"))
 
     def told(self, key: str) -> str | None:
         """What the file tells under ``key``; None where it does not."""

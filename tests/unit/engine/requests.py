@@ -104,6 +104,7 @@ def requests(draw: st.DrawFn) -> Request:
         tools=offered,
         tool_choice=choice,
         tool_name=name,
+        model_sha256=draw(st.none() | words),
     )
 
 

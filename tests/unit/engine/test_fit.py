@@ -9,6 +9,7 @@ import pytest
 from engine_adapter.bundled.config import Settings
 from engine_adapter.bundled.fit import need
 from engine_adapter.bundled.header import Header, Shape, read_header
+from engine_adapter.reasons import why
 
 MIB = 1 << 20
 
@@ -53,9 +54,11 @@ def test_what_computing_takes_is_estimated_within_a_fifth(
 def test_the_sentence_has_the_numbers() -> None:
     shape = Shape(vocabulary=1000, embedding=4096, heads=32, kv_heads=(8,) * 32, key_length=128)
     header = Header("llama", 131_072, None, None, 0, weights_bytes=4_700_000_000, shape=shape)
-    words = str(need(header, Settings(cache_mib=0, kv_type="f16")))
-    assert words == (
-        "7.0 GB (4.7 GB weights, 2.1 GB memory for 8 answers of 4,096 tokens, 0.2 GB to compute)"
+    facts = need(header, Settings(cache_mib=0, kv_type="f16")).facts
+    words = str(why("no_room_now", model="big", free_bytes=3_000_000_000, **facts))
+    assert words.startswith(
+        "The model big needs 7.0 GB (4.7 GB weights, 2.1 GB memory for 8 × 4096 tokens,"
+        " 0.2 GB to compute, 0 MB for prompts that were read); 3.0 GB are free."
     )
 
 

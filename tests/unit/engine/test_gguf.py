@@ -37,8 +37,9 @@ def read(data: bytes, folder: Path) -> Header:
 def test_a_right_header_is_read(tmp_path: Path) -> None:
     header = read(WHOLE, tmp_path)
     assert header == Header(
-        "llama", 2048, "Küçük", "Q4_1", len(WHOLE), weights_bytes=40, shape=Shape(vocabulary=3)
-    )
+        "llama", 2048, "Küçük", "Q4_1", len(WHOLE), weights_bytes=40, shape=Shape(vocabulary=3),
+        parameters=64,
+    )  # fmt: skip
     assert read(model(version=2), tmp_path).architecture == "llama"
 
 

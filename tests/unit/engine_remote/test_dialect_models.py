@@ -92,7 +92,7 @@ async def test_a_router_of_llama_cpp_tells_states_and_only_what_is_loaded_is_ask
     states = [card.state for card in found]
     assert states == ["loaded", "available", "loading", "failed", "available"]
     assert (found[0].context_length, found[0].vision) == (4096, True)
-    assert found[3].reason == "exit code 1"
+    assert found[3].reason == "Its process ended with status 1."
 
 
 async def test_a_router_of_llama_cpp_tells_the_gauges_of_all_it_has_loaded() -> None:
@@ -137,12 +137,13 @@ async def test_ollama_remembers_the_length_a_model_was_loaded_with() -> None:
 
 async def test_ollama_tells_a_length_that_is_set_and_models_for_vectors_only() -> None:
     routes: Json = {
-        "/api/tags": {"models": [{"name": "a", "digest": "1"}, {"name": None}, 7]},
+        "/api/tags": {"models": [{"name": "a", "digest": "1" * 64}, {"name": None}, 7]},
         "/api/ps": {"models": None},
         "/api/show": {"parameters": "stop x\nnum_ctx   8192\n", "capabilities": ["embedding"]},
     }
     (card,) = await listed("ollama", routes)
     assert (card.context_length, card.kind, card.tools) == (8192, "embeddings", False)
+    assert card.sha256 == "1" * 64
     assert await listed("ollama", routes | {"/api/tags": {"models": None}}) == []
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from engine_adapter.engine import Gauged
-from engine_adapter.remote import llamacpp, sglang, trtllm, vllm
-from engine_adapter.remote.gauge_text import Names, gauges
+from engine_adapter.remote import host, llamacpp, sglang, trtllm, vllm
+from engine_adapter.remote.gauge_text import Names, by_model, gauges
 from engine_adapter.remote.host import HostEngine
 from engine_adapter.remote.kinds import ADAPTERS, Kind, open_engine
 from engine_adapter.types import Gauges
@@ -24,17 +24,44 @@ def recorded(engine: str) -> bytes:
         (
             recorded("llamacpp"),
             llamacpp.NAMES,
-            Gauges(running=0, waiting=0, prefix_hits=199 / 250, written_tokens=102),
+            Gauges(
+                running=0,
+                waiting=0,
+                prefix_hits=199 / 250,
+                written_tokens=102,
+                asked_tokens=250,
+                found_tokens=199,
+            ),
         ),
         (
             recorded("vllm_cpu"),
             vllm.NAMES,
-            Gauges(0, 0, None, 0.0, 0.0, preempted=0, written_tokens=29),
+            Gauges(
+                0,
+                0,
+                None,
+                0.0,
+                0.0,
+                preempted=0,
+                written_tokens=29,
+                asked_tokens=180,
+                found_tokens=0,
+            ),
         ),
         (
             recorded("sglang_cpu"),
             sglang.NAMES,
-            Gauges(0, 0, None, 0.01, 234 / 286, preempted=0, written_tokens=76),
+            Gauges(
+                0,
+                0,
+                None,
+                0.01,
+                234 / 286,
+                preempted=0,
+                written_tokens=76,
+                asked_tokens=286,
+                found_tokens=234,
+            ),
         ),
         (b"trtllm_num_requests_running 3.0\n", trtllm.NAMES, Gauges(running=3)),
         (b"", vllm.NAMES, Gauges()),
@@ -92,6 +119,17 @@ async def test_of_an_engine_without_metrics_nothing_is_known(kind: Kind, status:
         engine = open_engine(kind, server.url)
         assert await engine.gauges() == Gauges()
         await engine.aclose()
+
+
+def test_each_model_that_a_page_names_is_told_apart() -> None:
+    page = (
+        b'vllm:num_requests_running{model_name="a",engine="0"} 2\n'
+        b'vllm:num_requests_running{engine="0",model_name="b \\"c\\\\"} 3\n'
+        b'konak:slots{model_name="a"} 8\nvllm:num_requests_waiting 9\n'
+    )
+    found = by_model(page, host.NAMES)
+    assert found == {"a": Gauges(running=2, slots=8), 'b "c\\': Gauges(running=3)}
+    assert by_model(b"vllm:num_requests_running 1\n", vllm.NAMES) == {}
 
 
 async def test_our_own_host_tells_what_vllm_tells() -> None:

@@ -78,17 +78,20 @@ async def test_recorded_engines_answer_list_and_report(engine: str) -> None:
     assert isinstance(await error_of(golden(engine, "overflow_stream")), ContextTooLong)
 
 
+SHA256 = "ab" * 32
+
+
 async def test_our_own_host_tells_more_about_a_model() -> None:
     model = {
         "id": "m",
         "max_model_len": 2048,
-        "meta": {"size": 9, "quantization": "Q4_1", "sha256": "ab", "state": "loaded"},
+        "meta": {"size": 9, "quantization": "Q4_1", "sha256": SHA256, "state": "loaded"},
         "capabilities": ["continue_final_message"],
     }
     listing = json.dumps({"data": [model, {"id": None}, 7]}).encode()
     async with serve(plain("200 OK", listing)) as server:
         engine = OpenAIEngine(server.url)
-        assert await engine.models() == [ModelCard("m", 2048, 9, "Q4_1", "ab", True, "loaded")]
+        assert await engine.models() == [ModelCard("m", 2048, 9, "Q4_1", SHA256, True, "loaded")]
         await engine.aclose()
 
 
