@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, cast
 from uuid import UUID
@@ -14,17 +14,31 @@ from django.conf import settings
 
 from chat.domain import vault
 from chat.models import EngineConnection, LanguageModel
-from engine_adapter.engine import Engine, Gauged, Loader
+from engine_adapter.engine import Engine, Gauged, GaugedEach, Loader, Pinner
 from engine_adapter.errors import EngineError, Refused, Unreachable
 from engine_adapter.pool import Known, Member, Pool
+from engine_adapter.reasons import why
+from engine_adapter.remote.client import BadAddress
 from engine_adapter.remote.detection import Found, look
 from engine_adapter.remote.host import HostEngine
 from engine_adapter.remote.http_engine import Breath
 from engine_adapter.remote.kinds import Kind, open_engine
 from engine_adapter.types import Gauges, ModelCard
 
-__all__ = ["Engines", "Found", "State", "cards", "look", "move", "states"]
+__all__ = [
+    "BadAddress",
+    "Engines",
+    "Found",
+    "State",
+    "cards",
+    "gauges",
+    "look",
+    "move",
+    "pin",
+    "states",
+]
 
+Each = Mapping[str, Gauges]
 LOOK_S: Final = 4.0  # what an open page waits for an engine that is slow to say how it is doing
 
 Key = tuple[str, ...]
@@ -105,10 +119,10 @@ def _open(connection: EngineConnection, breath: Breath | None) -> Engine:
             ca_file=connection.ca_file or None,
             breath=breath,
         )
-    except ValueError as error:
-        raise Unreachable(str(error)) from error
+    except BadAddress as error:
+        raise Unreachable(error.why) from error
     except vault.Unreadable as error:
-        raise Unreachable("The engine's key was sealed with another secret key.") from error
+        raise Unreachable(why("key_sealed")) from error
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,7 +154,7 @@ async def move(connection: EngineConnection, model: str, *, load: bool) -> None:
     try:
         engine = engines.of(connection)
         if not isinstance(engine, Loader):
-            raise Refused("This engine loads no models when told.")
+            raise Refused(why("loads_nothing"))
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(LOOK_S):
                 await (engine.load_model(model) if load else engine.unload_model(model))
@@ -148,13 +162,44 @@ async def move(connection: EngineConnection, model: str, *, load: bool) -> None:
         await engines.aclose()
 
 
-async def states(connections: Iterable[EngineConnection]) -> list[State]:
-    """How each is doing, all asked at once; one that is slow is not waited for long."""
+async def pin(connection: EngineConnection, model: str, *, pinned: bool) -> None:
+    """Have a model in memory always, or no longer so; until the engine is started anew.
+
+    Raises ``EngineError``.
+    """
     engines = Engines()
     try:
-        return await asyncio.gather(*(_state(engines, row) for row in connections))
+        engine = engines.of(connection)
+        if not isinstance(engine, Pinner):
+            raise Refused(why("pins_nothing"))
+        async with asyncio.timeout(LOOK_S):
+            await engine.pin_model(model, pinned=pinned)
+    except TimeoutError:
+        raise Unreachable("No answer in time.").because("silent") from None
     finally:
         await engines.aclose()
+
+
+async def states(
+    connections: Iterable[EngineConnection], engines: Engines | None = None
+) -> list[State]:
+    """How each is doing, all asked at once; one that is slow is not waited for long. Who looks
+    again and again gives the ``engines`` that it keeps open."""
+    asked = engines or Engines()
+    try:
+        return await asyncio.gather(*(_state(asked, row) for row in connections))
+    finally:
+        if engines is None:
+            await asked.aclose()
+
+
+async def gauges(connection: EngineConnection, engines: Engines) -> tuple[Gauges, Each]:
+    """How busy an engine is, all in all and for each model where it tells that."""
+    engine = engines.of(connection)
+    async with asyncio.timeout(LOOK_S):
+        whole = await engine.gauges() if isinstance(engine, Gauged) else Gauges()
+        each = await engine.gauges_by_model() if isinstance(engine, GaugedEach) else {}
+    return whole, each
 
 
 async def _state(engines: Engines, connection: EngineConnection) -> State:

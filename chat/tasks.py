@@ -12,9 +12,10 @@ from celery import shared_task
 from channels.db import database_sync_to_async
 
 from chat import measuring
-from chat.domain import branches, capacity, generations, reaping, serving, titles
+from chat.domain import branches, capacity, connections, gauges, generations, reaping, serving, titles
 from chat.engines import Engines
-from chat.models import CapacityTest, Conversation
+from chat.engines import gauges as gauges_of
+from chat.models import CapacityTest, Conversation, EngineConnection
 from engine_adapter.errors import EngineError, Refused
 from engine_adapter.types import Failed, Finished, Request, Text
 
@@ -42,6 +43,41 @@ def title_conversations() -> None:
             asyncio.run(_title(titles.due(limit=_AT_ONCE)))
     finally:
         _titling.release()
+
+
+@shared_task
+def note_gauges() -> None:
+    """How full the engines are, a few times a minute; what is older than a day is forgotten."""
+    asyncio.run(_note_gauges())
+    gauges.forget()
+
+
+async def _note_gauges() -> None:
+    engines = Engines()
+    rows = await database_sync_to_async(connections.every)()
+    try:
+        await asyncio.gather(*(_note(engines, row) for row in rows))
+    finally:
+        await engines.aclose()
+
+
+async def _note(engines: Engines, row: EngineConnection) -> None:
+    with contextlib.suppress(EngineError, TimeoutError):
+        whole, each = await gauges_of(row, engines)
+        await database_sync_to_async(gauges.note)(row, whole, each)
+
+
+@shared_task
+def bring_models() -> None:
+    """Fetch and check the models that are on their way in; each by one worker at a time."""
+    while (row := arrivals.claim()) is not None:
+        fetching.bring(row)
+
+
+@shared_task
+def sweep_arrivals() -> None:
+    """Remove what was begun and left."""
+    arrivals.sweep()
 
 
 @shared_task

@@ -139,6 +139,11 @@ CELERY_BEAT_SCHEDULE = {
         "options": {"expires": 5.0},  # after a hold-up one look is enough
     },
     "titles": {"task": "chat.tasks.title_conversations", "schedule": 10.0},
+    "gauges": {
+        "task": "chat.tasks.note_gauges",
+        "schedule": 20.0,
+        "options": {"expires": 20.0},
+    },
     "sessions": {"task": "accounts.tasks.clear_expired", "schedule": 3600.0},
 }
 

@@ -52,7 +52,8 @@ class Page:
             self.cookie = f"sessionid={session.session_key}"
         headers = self.headers | ({"cookie": self.cookie} if self.cookie else {})
         raw = [(name.replace("_", "-").encode(), value.encode()) for name, value in headers.items()]
-        scope = {"type": "websocket", "path": self.path, "query_string": b"", "headers": raw}
+        path, _, query = self.path.partition("?")
+        scope = {"type": "websocket", "path": path, "query_string": query.encode(), "headers": raw}
         self._socket = ApplicationCommunicator(application, {**scope, "subprotocols": []})
         await self._socket.send_input({"type": "websocket.connect"})
         reply = await self._socket.receive_output(PATIENCE_S)

@@ -26,7 +26,7 @@ VERBS: Final = frozenset(
         "folder.added", "folder.deleted", "folder.renamed",
         "group.added", "group.deleted", "group.membership_changed", "group.rule_changed",
         "message.asked", "message.edited",
-        "model.changed", "model.loaded", "model.unloaded",
+        "model.changed", "model.loaded", "model.pinned", "model.unloaded", "model.unpinned",
         "person.activated", "person.added", "person.changed", "person.deactivated",
         "person.data_exported", "person.deletion_requested", "person.deletion_withdrawn",
         "person.link_made", "person.password_set",

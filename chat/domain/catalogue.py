@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from dataclasses import asdict
 from typing import Any
 from uuid import UUID
 
@@ -63,6 +64,8 @@ def refresh(connection: EngineConnection, cards: Iterable[ModelCard]) -> None:
                 "vision": card.vision,
                 "tools": card.tools,
                 "reasoning": card.reasoning,
+                "parent": card.parent or "",
+                "facts": asdict(card.facts) if card.facts else {},
                 "available": True,
                 "seen_at": now,
             }

@@ -7,6 +7,7 @@ from typing import Final
 from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 
+from chat.domain import reasons
 from engine_adapter.errors import Cause, EngineError, Overloaded, Unreachable
 
 _SENTENCES: Final[dict[Cause, str | Promise]] = {
@@ -34,10 +35,28 @@ _SENTENCES: Final[dict[Cause, str | Promise]] = {
     "model": _("It does not serve this model."),
     "too_much": _("It says more than any engine has to say. Is this the right address?"),
 }
+_SIGNS: Final[dict[str, str | Promise]] = {
+    "header x-went-into-resp-headers": _("a header that only llm-d sends"),
+    "header x-llm-d-request-dropped-reason": _("a header that only llm-d sends"),
+    "models owned by vllm": _("its models belong to “vllm”"),
+    "models owned by sglang": _("its models belong to “sglang”"),
+    "models owned by tensorrt_llm": _("its models belong to “tensorrt_llm”"),
+    "header Server: llama.cpp": _("it calls itself llama.cpp"),
+    "models owned by llamacpp": _("its models belong to “llamacpp”"),
+    "greets as LM Studio": _("it greets as LM Studio does"),
+    "says that Ollama is running": _("it says that Ollama is running"),
+    "says that SGLang is running": _("it says that SGLang is running"),
+    "tells its slots": _("it tells its slots, as llama.cpp does"),
+    "tells its model as SGLang does": _("it tells its model as SGLang does"),
+    "tells a version": _("it tells a version, as vLLM does"),
+    "lists models as OpenAI does": _("it lists models as OpenAI does"),
+}
 
 
 def of(error: EngineError) -> str:
     """One sentence, or two with what to do next."""
+    if error.why is not None:
+        return reasons.sentence(error.why)
     if error.cause:
         return str(_SENTENCES[error.cause])
     if isinstance(error, Overloaded):
@@ -45,3 +64,8 @@ def of(error: EngineError) -> str:
     if isinstance(error, Unreachable):
         return str(_("It cannot be reached."))
     return str(_("It answers, but says that something is wrong: %(words)s") % {"words": error})
+
+
+def sign(name: str) -> str:
+    """By what an engine was known."""
+    return str(_SIGNS[name])

@@ -36,6 +36,7 @@ from engine_adapter.types import Usage
 LEASE: Final = timedelta(seconds=10)
 UNCLAIMED: Final = timedelta(seconds=60)
 CHANNEL: Final = "konak_generations"
+_MOST: Final = (1 << 31) - 1  # of a column of tokens
 # The runners are woken when the transaction commits: NOTIFY is part of it.
 _ENQUEUE = """
     WITH run AS (
@@ -294,7 +295,9 @@ def _columns(endings: Sequence[Ending]) -> list[list[Any]]:
 def _tokens(usage: Usage | None) -> tuple[int | None, int | None, int | None]:
     if usage is None:
         return None, None, None
-    return usage.prompt_tokens, usage.completion_tokens, usage.cached_tokens
+    # One engine that lies must not keep the endings of all others from being written.
+    read, written = min(usage.prompt_tokens, _MOST), min(usage.completion_tokens, _MOST)
+    return read, written, min(usage.cached_tokens, _MOST)
 
 
 def fold(generation: UUID) -> None:

@@ -1,14 +1,16 @@
-"""How busy each model was lately, from the runs themselves: nothing is sampled or kept for it."""
+"""How busy each model was lately: from the runs themselves, and what its engine told of itself."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Final
 from uuid import UUID
 
 from django.db import connection
 from django.utils import timezone
+
+from chat.domain import gauges
 
 MINUTES: Final = 60
 
@@ -65,7 +67,8 @@ class Minute:
 
 @dataclass(slots=True)
 class Load:
-    """One model's last hour. First tokens are counted from the asking, in seconds."""
+    """One model's last hour. First tokens are counted from the asking, in seconds; ``told`` is what
+    its engine said of itself, by minute."""
 
     running: int = 0
     waiting: int = 0
@@ -74,17 +77,18 @@ class Load:
     first_token_p50_s: float | None = None
     first_token_p95_s: float | None = None
     minutes: list[Minute] = field(default_factory=list)
+    told: dict[datetime, gauges.Minute] = field(default_factory=dict)
 
     @property
-    def bars(self) -> list[float]:
-        """What is shown of each minute."""
-        return [minute.running for minute in self.minutes]
+    def slots(self) -> int | None:
+        """How many answers its engine writes at once; None where it did not tell."""
+        return max((minute.slots or 0 for minute in self.told.values()), default=0) or None
 
     @property
-    def bar_labels(self) -> list[str]:
-        """And what is said of it."""
-        times = [timezone.localtime(minute.at) for minute in self.minutes]
-        return [f"{at:%H:%M}: {bar:.1f}" for at, bar in zip(times, self.bars, strict=True)]
+    def fullest(self) -> float:
+        """The most answers at once, on average over a minute."""
+        told = (minute.running or 0.0 for minute in self.told.values())
+        return max(*(minute.running for minute in self.minutes), *told, 0.0, 0.0)
 
     @property
     def tokens_per_s(self) -> float:
@@ -105,7 +109,17 @@ def of_the_last_hour() -> dict[UUID, Load]:
         cursor.execute(_MINUTES, {"last": MINUTES - 1})
         for model, at, running, tokens in cursor.fetchall():
             loads[model].minutes.append(Minute(at, float(running or 0), float(tokens or 0)))
+    _add_gauges(loads)
     return loads
+
+
+def _add_gauges(loads: dict[UUID, Load]) -> None:
+    """An engine may be busy with what others than this house ask it."""
+    now = timezone.now().replace(second=0, microsecond=0)
+    hour = [now - timedelta(minutes=n) for n in reversed(range(MINUTES))]
+    for model, told in gauges.since(hour[0]).items():
+        load = loads.setdefault(model, Load(minutes=[Minute(at, 0.0, 0.0) for at in hour]))
+        load.told = told
 
 
 def _seconds(value: object) -> float | None:

@@ -10,6 +10,7 @@ from chat.models.conversations import (
     Share,
     Starter,
 )
+from chat.models.gauges import GaugeMinute
 from chat.models.versions import ModelVersion
 
 __all__ = [
@@ -19,6 +20,7 @@ __all__ = [
     "Costs",
     "EngineConnection",
     "Folder",
+    "GaugeMinute",
     "Generation",
     "LanguageModel",
     "Message",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import uuid
 
 from django.db import models
-from django.db.models import F, Q
+from django.db.models import F, Q, Value
 from django.utils.translation import get_language
 from django.utils.translation import gettext_lazy as _
 
@@ -89,6 +89,11 @@ class LanguageModel(models.Model):
     vision = models.BooleanField(null=True)
     tools = models.BooleanField(null=True)
     reasoning = models.BooleanField(null=True)
+    # The model that an adapter is laid over, and what its file says of itself (``FileFacts``).
+    parent = models.CharField(max_length=200, blank=True, db_default="")
+    facts = models.JSONField(default=dict, db_default=Value({}, models.JSONField()))
+    # Kept in memory or not, where an administrator said so: null is as the engine's own files say.
+    pinned = models.BooleanField(null=True)
     available = models.BooleanField(default=True)
     # What administrators say that it reads, where the engine tells nothing; see ``reads``.
     given_length = models.PositiveIntegerField(null=True)

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Mapping, Sequence
 from uuid import UUID
 
-from chat.domain import catalogue, connections
+from chat.domain import catalogue, connections, pins
 from chat.engines import Engines
 from chat.models import EngineConnection
 from chat.runner import pace
 from chat.runner.desk import Desk
+from engine_adapter.engine import Engine, Pinner
 from engine_adapter.errors import EngineError
+from engine_adapter.types import ModelCard
 
 log = logging.getLogger(__name__)
 
@@ -35,3 +38,17 @@ async def _look(engines: Engines, shelf: Desk, row: EngineConnection, silent: se
         return
     silent.discard(row.pk)
     await shelf.do(catalogue.refresh, row, cards)
+    await pin_as_said(engines.of(row), await shelf.do(pins.of, row), cards)
+
+
+async def pin_as_said(engine: Engine, said: Mapping[str, bool], cards: Sequence[ModelCard]) -> None:
+    """Tell an engine that was started anew what administrators said of its models."""
+    if not isinstance(engine, Pinner):
+        return
+    for card in cards:
+        if card.pinned is not None and said.get(card.name, card.pinned) != card.pinned:
+            try:
+                await engine.pin_model(card.name, pinned=not card.pinned)
+            except EngineError as error:
+                # Tried again with the next look: others may have given their memory back then.
+                log.info("a model is not pinned yet: %s", error.code)

@@ -1,7 +1,9 @@
-"""Shares of a whole, for people and for a ``meter``."""
+"""Shares of a whole for people and for a ``meter``, sizes, and reasons."""
 
 from django import template
-from django.utils.translation import gettext as _
+
+from chat.domain import diagnosis, reasons, sizes
+from engine_adapter.types import ModelCard
 
 register = template.Library()
 
@@ -9,7 +11,31 @@ register = template.Library()
 @register.filter
 def percent(share: float) -> str:
     """``0.42`` as ``42%``."""
-    return _("%(n)s%%") % {"n": round(100 * share)}
+    return sizes.percent(share)
+
+
+@register.filter
+def size(count: int) -> str:
+    """``4.7 GB``."""
+    return sizes.size(count)
+
+
+@register.filter
+def parameters(count: int) -> str:
+    """``135 million``."""
+    return sizes.parameters(count)
+
+
+@register.filter
+def reason(card: ModelCard) -> str:
+    """Why it cannot be loaded: in the reader's language, or else in its engine's own words."""
+    return reasons.sentence(card.why) if card.why else card.reason or ""
+
+
+@register.filter
+def as_sign(name: str) -> str:
+    """By what an engine was known."""
+    return diagnosis.sign(name)
 
 
 @register.filter

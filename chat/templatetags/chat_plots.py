@@ -16,18 +16,31 @@ WIDTH, HEIGHT = 720, 160
 def bars(values: Sequence[float], labels: Sequence[str], name: str) -> dict[str, Any]:
     """One bar a value, from zero up to the greatest."""
     most = max(values, default=0) or 1
-    step = WIDTH / max(1, len(values))
-    drawn = [
-        {
-            "x": f"{place * step:.1f}", "width": f"{max(1.0, step - 2):.1f}",
-            "y": f"{HEIGHT - HEIGHT * float(value) / float(most):.1f}",
-            "height": f"{HEIGHT * float(value) / float(most):.1f}", "label": label,
-        }
-        for place, (value, label) in enumerate(zip(values, labels, strict=True))
-    ]  # fmt: skip
+    drawn = _drawn(values, labels, most)
     ends = [label.rpartition(": ")[0] for label in [*(labels[:1] or [""]), *(labels[-1:] or [""])]]
     return {"bars": drawn, "name": name, "most": most, "ends": ends,
             "width": WIDTH, "height": HEIGHT}  # fmt: skip
+
+
+@register.inclusion_tag("chat/_hour.html")
+def hour(plot: Any) -> dict[str, Any]:
+    """The bars of one ``load_page.Plot``, up to its top; a minute of which nothing is known has
+    none."""
+    drawn = _drawn([value or 0.0 for value in plot.values], plot.labels, plot.top)
+    known = [bar for bar, value in zip(drawn, plot.values, strict=True) if value is not None]
+    return {"bars": known, "plot": plot, "width": WIDTH, "height": HEIGHT}
+
+
+def _drawn(values: Sequence[float], labels: Sequence[str], most: float) -> list[dict[str, str]]:
+    step = WIDTH / max(1, len(values))
+    return [
+        {
+            "x": f"{place * step:.1f}", "width": f"{max(1.0, step - 2):.1f}",
+            "y": f"{HEIGHT - HEIGHT * min(1.0, float(value) / float(most)):.1f}",
+            "height": f"{HEIGHT * min(1.0, float(value) / float(most)):.1f}", "label": label,
+        }
+        for place, (value, label) in enumerate(zip(values, labels, strict=True))
+    ]  # fmt: skip
 
 
 @register.inclusion_tag("chat/_lines.html")

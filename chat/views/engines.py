@@ -12,7 +12,7 @@ from django.views.decorators.http import require_http_methods, require_POST
 
 from accounts.requests import PageRequest
 from chat import engines
-from chat.domain import catalogue, connections, diagnosis, vault
+from chat.domain import catalogue, connections, diagnosis, reasons, vault
 from chat.model_forms import EngineForm
 from chat.models import EngineConnection
 from chat.views.language_models import managers_only
@@ -78,8 +78,8 @@ def _look(
         found = async_to_sync(engines.look)(
             told["url"], api_key=key or None, ca_file=told["ca_file"] or None
         )
-    except ValueError as error:
-        return None, str(error)
+    except engines.BadAddress as error:
+        return None, reasons.sentence(error.why)
     return found, diagnosis.of(found.error) if found.error else None
 
 

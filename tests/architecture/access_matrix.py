@@ -106,6 +106,12 @@ ROWS: tuple[Row, ...] = (
     administrator_only("chat:load_model", "POST", Cell(409)),
     administrator_only("chat:unload_model", "GET", NOT_SO),
     administrator_only("chat:unload_model", "POST", Cell(409)),
+    administrator_only("chat:pin_model", "GET", NOT_SO),
+    administrator_only("chat:pin_model", "POST", Cell(409)),
+    administrator_only("chat:unpin_model", "GET", NOT_SO),
+    administrator_only("chat:unpin_model", "POST", Cell(409)),
+    administrator_only("chat:model_state", "GET", SHOWN),
+    administrator_only("chat:model_state", "POST", NOT_SO),
     administrator_only("chat:capacity", "GET", SHOWN),
     administrator_only("chat:capacity", "POST", NOT_SO),
     administrator_only("chat:begin_capacity", "GET", NOT_SO),
@@ -239,7 +245,7 @@ BY_ITSELF = {"branch.erased", "conversation.erased"}
 # What no URL does either: a socket does it.
 BY_SOCKET = {"temporary_chat.begun"}
 # What needs an engine that is told to: ``test_engine_pages`` does it.
-BY_ENGINE = {"model.loaded", "model.unloaded"}
+BY_ENGINE = {"model.loaded", "model.pinned", "model.unloaded", "model.unpinned"}
 # What else the one URL of acts can do, beside what its row above does.
 ACTS = {
     "unpin": "conversation.unpinned",
@@ -253,6 +259,7 @@ ACTS = {
 SOCKETS: dict[str | None, dict[str, bool]] = {
     "socket": dict(zip(PEOPLE, (True, True, True, True, False, False), strict=True)),
     "temporary_socket": dict(zip(PEOPLE, (True, True, True, True, False, False), strict=True)),
+    "models_socket": dict(zip(PEOPLE, (False, False, False, True, False, False), strict=True)),
     "socket_of": dict(zip(PEOPLE, (True, False, False, False, False, False), strict=True)),
     None: dict.fromkeys(PEOPLE, False),
 }

@@ -121,7 +121,8 @@ class House:
 ARGUMENTS = {
     **dict.fromkeys(
         (
-            *("chat:model", "chat:load_model", "chat:unload_model"),
+            *("chat:model", "chat:load_model", "chat:unload_model", "chat:model_state"),
+            *("chat:pin_model", "chat:unpin_model"),
             *("chat:capacity", "chat:begin_capacity", "chat:stop_capacity"),
         ),
         "model_id",

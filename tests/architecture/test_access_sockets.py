@@ -38,6 +38,7 @@ def address(name: str | None, conversation: UUID) -> str:
     known = {
         "socket": "/ws/",
         "temporary_socket": "/ws/temporary/",
+        "models_socket": "/ws/models/",
         "socket_of": f"/ws/conversations/{conversation}/",
     }
     return known.get(name or "", "/elsewhere/")

@@ -32,11 +32,24 @@ async def add_engine(ada: Window, address: str) -> None:
     await expect(page.get_by_role("link", name="thinker-32b")).to_be_visible()
 
 
+async def pin_one(ada: Window) -> None:
+    """The page hears by itself how the models are; one is kept in memory, and given free again."""
+    page = ada.page
+    await expect(page.locator("#asking")).to_have_attribute("hx-trigger", "htmx:wsClose from:body")
+    row = page.get_by_role("row", name="smollm2")
+    await row.get_by_role("button", name="Pin").click()
+    await expect(row.get_by_text("pinned in memory")).to_be_visible(timeout=20_000)
+    assert not await no_fault(ada, "a pinned model")
+    await row.get_by_role("button", name="Unpin").click()
+    await expect(row.get_by_role("button", name="Unload")).to_be_visible(timeout=20_000)
+
+
 async def test_an_engine_is_added_asked_and_taken_away(visitor: Visitor) -> None:
     ada = await visitor.person(visitor.house.administrator)
     with listening(THINKER) as address:
         await add_engine(ada, address)
         assert not await no_fault(ada, "models")
+        await pin_one(ada)
         alice = await visitor.person(visitor.house.alice)
         page = alice.page
         await page.locator("button.model").click()

@@ -88,7 +88,7 @@ def test_what_was_sealed_with_another_secret_key_is_said(
     with pytest.raises(vault.Unreadable):
         vault.unseal(EngineConnection.objects.get(pk=row.pk).sealed_key)
     page = browser(people.administrator).get(f"{MODELS}now/").content.decode()
-    assert "cannot be reached" in page
+    assert "sealed with another secret key" in page
 
 
 @pytest.mark.parametrize(
