@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from typing import Any, Final
+from uuid import UUID
 
 from django.utils import timezone
 
@@ -22,6 +23,7 @@ def document(conversation: Conversation) -> dict[str, Any]:
     """
     messages = conversation.messages.select_related("language_model__engine")
     readings = answers.read(messages.order_by("created_at", "id"))
+    served = _served(readings)
     return {
         "format": FORMAT,
         "version": VERSION,
@@ -30,11 +32,11 @@ def document(conversation: Conversation) -> dict[str, Any]:
         "title": conversation.title,
         "created_at": conversation.created_at.isoformat(),
         "updated_at": conversation.updated_at.isoformat(),
-        "messages": [_message(reading) for reading in readings],
+        "messages": [_message(reading, served) for reading in readings],
     }
 
 
-def _message(reading: Reading) -> dict[str, Any]:
+def _message(reading: Reading, served: dict[UUID, str]) -> dict[str, Any]:
     message = reading.message
     found: dict[str, Any] = {
         "id": str(message.pk),
@@ -59,7 +61,17 @@ def _message(reading: Reading) -> dict[str, Any]:
             "prompt_tokens": run.prompt_tokens,
             "completion_tokens": run.completion_tokens,
         }
+        if run.served_by_id in served:
+            found["run"]["engine"] = served[run.served_by_id]
     return found
+
+
+def _served(readings: list[Reading]) -> dict[UUID, str]:
+    """The engines that answered in the name of another one's model, by the rows of theirs."""
+    runs = [reading.generation for reading in readings if reading.generation]
+    if not (ids := {run.served_by_id for run in runs if run.served_by_id}):
+        return {}
+    return dict(LanguageModel.objects.filter(pk__in=ids).values_list("pk", "engine__name"))
 
 
 def _model(model: LanguageModel) -> dict[str, Any]:

@@ -73,13 +73,15 @@ class Growth:
 
 @dataclass(frozen=True, slots=True)
 class End:
-    """How a run ended; ``reason`` and ``facts`` say why where it was not in order."""
+    """How a run ended; ``reason`` and ``facts`` say why where it was not in order. Of several
+    engines that of ``served_by`` wrote it."""
 
     state: str
     reason: str = ""
     facts: dict[str, int] = field(default_factory=dict)
     usage: Usage | None = None
     first_text_at: datetime | None = None
+    served_by: UUID | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -245,9 +247,10 @@ def finish(runner: UUID, endings: Sequence[Ending]) -> set[UUID]:
             WITH given AS MATERIALIZED (
                 SELECT g.*, r.message_id
                 FROM unnest(%s::uuid[], %s::int[], %s::text[], %s::text[], %s::text[],
-                            %s::timestamptz[], %s::int[], %s::int[], %s::int[])
+                            %s::timestamptz[], %s::int[], %s::int[], %s::int[],
+                            %s::uuid[])
                      AS g (id, attempt, state, reason, facts, first_text_at,
-                           prompt, written, cached)
+                           prompt, written, cached, served_by)
                 JOIN chat_generation r ON r.id = g.id
                 JOIN chat_message m ON m.id = r.message_id
                 ORDER BY m.id FOR NO KEY UPDATE OF m
@@ -258,7 +261,7 @@ def finish(runner: UUID, endings: Sequence[Ending]) -> set[UUID]:
                     ended_at = statement_timestamp(), lease_until = NULL,
                     first_text_at = coalesce(r.first_text_at, g.first_text_at),
                     prompt_tokens = g.prompt, completion_tokens = g.written,
-                    cached_tokens = g.cached
+                    cached_tokens = g.cached, served_by_id = g.served_by
                 FROM given g
                 WHERE r.id = g.id AND r.attempt = g.attempt
                   AND r.runner = %s AND r.state = 'running'
@@ -286,7 +289,7 @@ def _columns(endings: Sequence[Ending]) -> list[list[Any]]:
     """One list a column, as ``unnest`` takes them."""
     rows = [
         (one.generation, one.attempt, one.end.state, one.end.reason, json.dumps(one.end.facts),
-         one.end.first_text_at, *(_tokens(one.end.usage)))
+         one.end.first_text_at, *(_tokens(one.end.usage)), one.end.served_by)
         for one in endings
     ]  # fmt: skip
     return [list(column) for column in zip(*rows, strict=True)]

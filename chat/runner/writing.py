@@ -80,6 +80,11 @@ class Writing:
         """The row that is asked, or was last."""
         return self.asked or self.language_model
 
+    @property
+    def served_by(self) -> UUID | None:
+        """Who wrote it, where that was not the one that people see."""
+        return self.asked.pk if self.asked and self.asked.pk != self.language_model.pk else None
+
     def asks(self, tag: str) -> None:
         """Of several it is now this one's turn, by its id."""
         self.asked = next((row for row in self.members if str(row.pk) == tag), None)
@@ -101,7 +106,8 @@ class Writing:
         facts: Mapping[str, int] | None = None,
     ) -> End:  # fmt: skip
         """How it ended."""
-        return End(state, reason, dict(facts or {}), usage, self.first_text_at)
+        at, by = self.first_text_at, self.served_by
+        return End(state, reason, dict(facts or {}), usage, at, served_by=by)
 
     def failed(self, reason: str, facts: Mapping[str, int] | None = None) -> End:
         """It ended out of order: a text stays and is interrupted."""

@@ -13,7 +13,7 @@ from django.db import IntegrityError, transaction
 from django.utils import timezone
 
 from accounts.models import AuditEntry, User
-from chat.domain import catalogue, connections, pools, prompts, rights, serving, titles
+from chat.domain import catalogue, connections, export, pools, prompts, rights, serving, titles
 from chat.models import Conversation, EngineConnection, Generation, LanguageModel, Message
 from engine_adapter.script import Rule, Script
 from engine_adapter.scripted import ScriptedEngine
@@ -150,16 +150,23 @@ async def test_who_refuses_the_request_is_not_overruled(people: People, two: Two
     assert (run.state, run.reason, two.started) == (State.FAILED, "refused", 1)
 
 
-async def test_a_conversation_stays_with_its_engine(people: People, two: Two) -> None:
+async def test_a_conversation_stays_with_its_engine_and_the_run_says_which(
+    people: People, two: Two
+) -> None:
     async with running():
         asked = await in_database(factories.asked)(people.alice, model=two.head)
-        await ended(asked)
+        run = await ended(asked)
         for _ in range(3):
             more = await in_database(factories.asked)(
                 people.alice, "More?", conversation=asked.conversation
             )
-            await ended(more)
-    assert sorted(engine.started for engine in two.engines) == [0, 4]
+            assert (await ended(more)).served_by_id == run.served_by_id
+    assert run.served_by_id in (None, two.other.pk)
+    started = [4, 0] if run.served_by_id is None else [0, 4]
+    assert [engine.started for engine in two.engines] == started
+    told = await in_database(export.document)(asked.conversation)
+    names = [m["run"].get("engine", "First") for m in told["messages"] if "run" in m]
+    assert names == ["First" if run.served_by_id is None else "Second"] * 4
 
 
 async def test_an_engine_that_is_away_is_not_missed_by_anybody(people: People, two: Two) -> None:
