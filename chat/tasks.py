@@ -11,8 +11,18 @@ from dataclasses import asdict
 from celery import shared_task
 from channels.db import database_sync_to_async
 
-from chat import measuring
-from chat.domain import branches, capacity, connections, gauges, generations, reaping, serving, titles
+from chat import fetching, measuring
+from chat.domain import (
+    arrivals,
+    branches,
+    capacity,
+    connections,
+    gauges,
+    generations,
+    reaping,
+    serving,
+    titles,
+)
 from chat.engines import Engines
 from chat.engines import gauges as gauges_of
 from chat.models import CapacityTest, Conversation, EngineConnection

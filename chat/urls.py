@@ -4,6 +4,7 @@ from django.urls import path
 
 from chat.views import (
     answers,
+    arrivals,
     branches,
     capacity,
     conversations,
@@ -14,6 +15,7 @@ from chat.views import (
     language_models,
     load_page,
     messages,
+    model_files,
     model_moves,
     model_now,
     pages,
@@ -39,6 +41,11 @@ urlpatterns = [
     path("models/usage.csv", usage.table, name="usage_table"),
     path("models/costs/", usage.set_costs, name="set_costs"),
     path("models/now/", model_now.now, name="models_now"),
+    path("models/add/", arrivals.add, name="add_model"),
+    path("models/add/upload/", arrivals.begin_upload, name="begin_model_upload"),
+    path("models/arrivals/<uuid:arrival_id>/", arrivals.act, name="model_arrival"),
+    path("models/arrivals/<uuid:arrival_id>/upload/", arrivals.upload, name="model_upload"),
+    path("models/files/", model_files.files, name="model_files"),
     path("models/<uuid:model_id>/", language_models.change, name="model"),
     path("models/<uuid:model_id>/state/", model_now.of_one, name="model_state"),
     path("models/<uuid:model_id>/load/", model_moves.load, name="load_model"),

@@ -139,6 +139,12 @@ CELERY_BEAT_SCHEDULE = {
         "options": {"expires": 5.0},  # after a hold-up one look is enough
     },
     "titles": {"task": "chat.tasks.title_conversations", "schedule": 10.0},
+    "arrivals": {
+        "task": "chat.tasks.bring_models",
+        "schedule": 5.0,
+        "options": {"expires": 5.0},
+    },
+    "left-overs": {"task": "chat.tasks.sweep_arrivals", "schedule": 3600.0},
     "gauges": {
         "task": "chat.tasks.note_gauges",
         "schedule": 20.0,
@@ -195,6 +201,12 @@ DEFAULT_FROM_EMAIL = env.text("KONAK_EMAIL_FROM", f"konak@{_public.hostname}")
 # The engine and the answers
 
 ENGINE_URL = env.url("KONAK_ENGINE_URL", schemes=("http", "https", "unix"))
+# Where the engine host finds its models; empty where that is on another machine.
+MODELS_DIR = env.text("KONAK_MODELS", "")
+OUTGOING = env.boolean("KONAK_OUTGOING")
+OUTGOING_PRIVATE = env.boolean("KONAK_OUTGOING_PRIVATE")
+OUTGOING_CA = env.text("KONAK_OUTGOING_CA", "")
+HUB_URL = env.text("KONAK_HUB_URL", "").rstrip("/")
 SIGN_OF_LIFE = env.text("KONAK_SIGN_OF_LIFE", "")
 WEB_PROCESSES = env.integer("KONAK_WEB_PROCESSES", 1, at_least=1)
 RUNNER_ANSWERS = env.integer("KONAK_RUNNER_ANSWERS", 128, at_least=1)

@@ -1,4 +1,4 @@
-"""A scripted engine that listens on a port of this machine, as an engine of the house elsewhere."""
+"""An engine that listens on a port of this machine, as an engine of the house elsewhere does."""
 
 from __future__ import annotations
 
@@ -11,14 +11,15 @@ from collections.abc import Iterator
 import uvicorn
 
 from engine_adapter.bundled.server import create_app
+from engine_adapter.engine import Engine
 from engine_adapter.script import Script
 from engine_adapter.scripted import ScriptedEngine
 
 
 @contextlib.contextmanager
-def listening(script: Script | ScriptedEngine) -> Iterator[str]:
-    """The address of an engine that plays this script, until the block ends."""
-    engine = script if isinstance(script, ScriptedEngine) else ScriptedEngine(script)
+def listening(what: Script | Engine) -> Iterator[str]:
+    """The address of an engine, or of one that plays this script, until the block ends."""
+    engine = ScriptedEngine(what) if isinstance(what, Script) else what
     with socket.socket() as door:
         door.bind(("127.0.0.1", 0))
         door.listen()

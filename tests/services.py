@@ -22,6 +22,8 @@ atexit.register(shutil.rmtree, DATA, ignore_errors=True)
 # As root PostgreSQL runs as another user, who must be able to pass.
 DATA.chmod(0o711 if os.geteuid() == 0 else 0o700)
 
+(DATA / "models").mkdir()
+
 for name in [n for n in os.environ if n.startswith("KONAK_")]:
     del os.environ[name]
 os.environ.update(
@@ -29,6 +31,7 @@ os.environ.update(
     KONAK_DATA=str(DATA),
     KONAK_DATABASE_URL=f"postgresql://postgres@/konak?host={DATA / 'pg'}",
     KONAK_VALKEY_URL=f"unix://{DATA / 'valkey.sock'}",
+    KONAK_MODELS=str(DATA / "models"),
     KONAK_ENGINE_URL=f"unix://{DATA / 'engine.sock'}",
     KONAK_SECRET_KEY=secrets.token_urlsafe(50),
     KONAK_PUBLIC_URL="http://testserver",

@@ -26,6 +26,8 @@ VERBS: Final = frozenset(
         "folder.added", "folder.deleted", "folder.renamed",
         "group.added", "group.deleted", "group.membership_changed", "group.rule_changed",
         "message.asked", "message.edited",
+        "model_file.added", "model_file.begun", "model_file.cancelled", "model_file.paused",
+        "model_file.refused", "model_file.removed", "model_file.resumed",
         "model.changed", "model.loaded", "model.pinned", "model.unloaded", "model.unpinned",
         "person.activated", "person.added", "person.changed", "person.deactivated",
         "person.data_exported", "person.deletion_requested", "person.deletion_withdrawn",

@@ -1,5 +1,6 @@
 """The rows of conversations, answers being written, and the models that write them."""
 
+from chat.models.arrivals import ModelArrival
 from chat.models.catalogue import CapacityTest, Costs, EngineConnection, LanguageModel
 from chat.models.conversations import (
     Chunk,
@@ -24,6 +25,7 @@ __all__ = [
     "Generation",
     "LanguageModel",
     "Message",
+    "ModelArrival",
     "ModelVersion",
     "Share",
     "Starter",

@@ -177,6 +177,7 @@ def _environment(config: Configuration) -> dict[str, str]:
         found["KONAK_VALKEY_URL"] = valkey.url(config.run)
     if not config.engine_url:
         found["KONAK_ENGINE_URL"] = f"unix://{config.run / 'engine.sock'}"
+        found["KONAK_MODELS"] = str(config.models)
     if not (found.get("KONAK_SECRET_KEY") or found.get("KONAK_SECRET_KEY_FILE")):
         found["KONAK_SECRET_KEY_FILE"] = str(secret_key.ensure(config.data))
     return found

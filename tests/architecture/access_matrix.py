@@ -128,6 +128,17 @@ ROWS: tuple[Row, ...] = (
     administrator_only("chat:set_costs", "POST", done("/models/usage/", "costs.changed")),
     administrator_only("chat:model", "GET", SHOWN),
     administrator_only("chat:model", "POST", done("/models/", "model.changed")),
+    # The host's file of a model is chosen; without tus' headers an upload is none
+    administrator_only("chat:add_model", "GET", SHOWN),
+    administrator_only("chat:add_model", "POST", done("/models/add/", "model_file.begun")),
+    administrator_only("chat:begin_model_upload", "GET", NOT_SO),
+    administrator_only("chat:begin_model_upload", "POST", Cell(422)),
+    administrator_only("chat:model_upload", "GET", SHOWN),
+    administrator_only("chat:model_upload", "POST", Cell(415)),
+    administrator_only("chat:model_arrival", "GET", NOT_SO),
+    administrator_only("chat:model_arrival", "POST", done("/models/add/", "model_file.paused")),
+    administrator_only("chat:model_files", "GET", SHOWN),
+    administrator_only("chat:model_files", "POST", Cell(409)),
     administrator_only("chat:add_engine", "GET", SHOWN),
     administrator_only("chat:add_engine", "POST", done("/models/", "engine.added")),
     administrator_only("chat:engine", "GET", SHOWN),
@@ -241,11 +252,15 @@ ROWS: tuple[Row, ...] = (
 )
 
 # What no URL does: the house does it by itself, when its time has come.
-BY_ITSELF = {"branch.erased", "conversation.erased"}
+BY_ITSELF = {"branch.erased", "conversation.erased", "model_file.refused"}
 # What no URL does either: a socket does it.
 BY_SOCKET = {"temporary_chat.begun"}
 # What needs an engine that is told to: ``test_engine_pages`` does it.
 BY_ENGINE = {"model.loaded", "model.pinned", "model.unloaded", "model.unpinned"}
+# What needs a file that came in: ``test_arrivals`` does it.
+BY_FILE = {
+    "model_file.added", "model_file.cancelled", "model_file.removed", "model_file.resumed",
+}  # fmt: skip
 # What else the one URL of acts can do, beside what its row above does.
 ACTS = {
     "unpin": "conversation.unpinned",

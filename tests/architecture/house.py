@@ -14,7 +14,16 @@ from django.utils import timezone
 
 from accounts.domain import provisioning
 from accounts.models import Group, SetupLink, User
-from chat.domain import branches, capacity, messages, rewriting, sharing, shelves
+from chat.domain import (
+    arrivals,
+    branches,
+    capacity,
+    messages,
+    model_files,
+    rewriting,
+    sharing,
+    shelves,
+)
 from chat.models import EngineConnection, Folder, Generation, Share
 from tests import factories
 from tests.people import PASSWORD, browser, move_in, person
@@ -49,6 +58,7 @@ class House:
     engine: EngineConnection
     token: str
     branch_id: UUID
+    arrival_id: UUID
 
     def browser(self, who: str, **options: object) -> Client:
         """The browser of one of the six; the deactivated one still holds an old session."""
@@ -72,6 +82,7 @@ class House:
             "folder_id": self.folder.pk,
             "model_id": self.asked.answer.language_model_id,
             "engine_id": self.engine.pk,
+            "arrival_id": self.arrival_id,
         }
         wanted = ARGUMENTS.get(name)
         more = [self.branch_id] if name == "chat:restore" else []
@@ -98,6 +109,8 @@ class House:
             "accounts:groups": {"name": "Pharmacy"},
             "accounts:group": {"people": [str(self.people["member"].pk)]},
             "chat:set_costs": {"currency": "€", **dict.fromkeys(PRICES, "1.50")},
+            "chat:add_model": {"way": "host", "host-file_name": "small.gguf"},
+            "chat:model_arrival": {"act": "pause"},
             "chat:add_engine": {**ENGINE, "name": "Another"},
             "chat:engine": ENGINE,
             "chat:model": {"display_name": "Quick one", "standing": "offered", "place": "1"},
@@ -127,6 +140,7 @@ ARGUMENTS = {
         ),
         "model_id",
     ),
+    **dict.fromkeys(("chat:model_arrival", "chat:model_upload"), "arrival_id"),
     **dict.fromkeys(("chat:engine", "chat:remove_engine"), "engine_id"),
     "accounts:welcome": "token",
     **dict.fromkeys(
@@ -206,4 +220,10 @@ def build(name: str = "") -> House:
     if name == "chat:stop_capacity":
         capacity.begin(asked.answer.language_model, actor=them.administrator)
     engine = EngineConnection.objects.create(name="GPU", kind="vllm", url=ENGINE["url"])
-    return House(people, asked, group, share, folder, engine, token, branch_id)
+    arrival_id = uuid4()
+    if ARGUMENTS.get(name) == "arrival_id":
+        begun = {"file_name": "coming.gguf", "total_bytes": 9, "sha256": ""}
+        arrival_id = arrivals.begin_upload(**begun, actor=them.administrator).pk
+    if name == "chat:add_model":
+        (model_files.incoming() / "small.gguf").touch()
+    return House(people, asked, group, share, folder, engine, token, branch_id, arrival_id)
