@@ -20,20 +20,20 @@ function words(place) {
   return text;
 }
 
-// By the old command, since pages served without TLS have no other clipboard.
+// By the old command, since pages served without TLS have no other clipboard. It wants a selection.
 function copy({ target }) {
   const button = target.closest?.("[data-copies]");
   if (!button) return;
   const place = (button.closest("figure, article") ?? document).querySelector(button.dataset.copies);
   for (const offered of place.querySelectorAll("button")) offered.remove();
   document.addEventListener("copy", (event) => {
-    event.preventDefault();
-    event.clipboardData.setData("text/plain", words(place));
+    event.preventDefault(); event.clipboardData.setData("text/plain", words(place));
     if (place.matches(".prose")) event.clipboardData.setData("text/html", place.innerHTML);
   }, { once: true });
+  if (place.select) place.select(); else getSelection().selectAllChildren(place);
   document.execCommand("copy");
-  button.querySelector("span").textContent = button.dataset.done;
-  button.classList.add("done");
+  if (place.select) button.focus(); else getSelection().removeAllRanges();
+  button.querySelector("span").textContent = button.dataset.done; button.classList.add("done");
 }
 
 for (const name of ["pointerover", "focusin"]) document.addEventListener(name, offer);
