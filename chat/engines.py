@@ -12,7 +12,7 @@ from weakref import WeakValueDictionary
 
 from django.conf import settings
 
-from chat.domain import vault
+from chat.domain import vault, versions
 from chat.models import EngineConnection, LanguageModel
 from engine_adapter.engine import Engine, Gauged, GaugedEach, Loader, Pinner
 from engine_adapter.errors import EngineError, Refused, Unreachable
@@ -92,9 +92,9 @@ class Engines:
         return pool
 
     def _member(self, row: LanguageModel) -> Member:
-        engine, name = self.of(row.engine), row.runs_name or row.name
-        known = _known.setdefault((*_key(row.engine), name), Known())
-        return Member(str(row.pk), name, engine, known, row.continues)
+        engine, runs = self.of(row.engine), versions.running(row)
+        known = _known.setdefault((*_key(row.engine), runs.name), Known())
+        return Member(str(row.pk), runs.name, engine, known, row.continues, runs.sha256)
 
     async def aclose(self) -> None:
         """Close every connection; running streams end."""

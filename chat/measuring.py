@@ -52,10 +52,13 @@ class _Answer:
     token_s: float | None
 
 
-async def measure(engine: Engine, model: str, users: int, *, salt: str) -> Point:
-    """So many people at once, each with ``QUESTIONS`` questions nobody has asked before."""
+async def measure(
+    engine: Engine, model: str, users: int, *, salt: str, sha256: str | None = None
+) -> Point:
+    """So many people at once, each with ``QUESTIONS`` questions nobody has asked before. ``sha256``
+    is what the model's file must have."""
     began = time.monotonic()
-    people = [_person(engine, model, f"{salt} {users} {n}") for n in range(users)]
+    people = [_person(engine, model, sha256, f"{salt} {users} {n}") for n in range(users)]
     said = [each for one in await asyncio.gather(*people) for each in one]
     lasted = time.monotonic() - began
     answers = [each for each in said if each is not None]
@@ -71,11 +74,14 @@ async def measure(engine: Engine, model: str, users: int, *, salt: str) -> Point
     )
 
 
-async def _person(engine: Engine, model: str, name: str) -> list[_Answer | None]:
-    return [await _ask(engine, _request(model, f"{name} {n}")) for n in range(QUESTIONS)]
+async def _person(
+    engine: Engine, model: str, sha256: str | None, name: str
+) -> list[_Answer | None]:
+    asked = [_request(model, sha256, f"{name} {n}") for n in range(QUESTIONS)]
+    return [await _ask(engine, request) for request in asked]
 
 
-def _request(model: str, name: str) -> Request:
+def _request(model: str, sha256: str | None, name: str) -> Request:
     """A question of its own: nothing of it is found in a prefix cache."""
     chance = random.Random(name)  # noqa: S311 - words, no secret
     words = (  # as long as words are, in no language
@@ -83,6 +89,7 @@ def _request(model: str, name: str) -> Request:
     )
     return Request(
         model=model,
+        model_sha256=sha256,
         turns=(Turn("user", f"Write a long story with these words: {' '.join(words)}"),),
         sampling=Sampling(temperature=0.8, max_tokens=TOKENS, ignore_eos=True),
         priority=_BACKGROUND,

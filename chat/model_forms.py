@@ -106,10 +106,16 @@ class ModelForm(forms.Form):
         label=gettext_lazy("Standing"), choices=LanguageModel.Standing.choices
     )
     description = forms.CharField(
-        label=gettext_lazy("What it is good for"),
-        help_text=gettext_lazy("One sentence; people read it where they choose a model."),
+        label=gettext_lazy("What it is good for, in English"),
+        help_text=gettext_lazy(
+            "One sentence; people read it where they choose a model, in their language if it is"
+            " written in it."
+        ),
         max_length=300,
         required=False,
+    )
+    description_tr = forms.CharField(
+        label=gettext_lazy("What it is good for, in Turkish"), max_length=300, required=False
     )
     successor = forms.ModelChoiceField(
         label=gettext_lazy("Successor"),

@@ -20,8 +20,10 @@ from chat.domain import (
     gauges,
     generations,
     reaping,
+    rights,
     serving,
     titles,
+    versions,
 )
 from chat.engines import Engines
 from chat.engines import gauges as gauges_of
@@ -121,11 +123,16 @@ async def _points(engines: Engines, test: CapacityTest) -> str:
     model = test.language_model
     members = await database_sync_to_async(serving.members)(model)
     try:
+        runs = versions.running(model)
         engine = engines.serving(model, members)
+    except rights.Held as refusal:
+        return refusal.reason
     except EngineError as error:
         return error.code
     for users in measuring.PEOPLE:
-        point = await measuring.measure(engine, model.name, users, salt=str(test.pk))
+        point = await measuring.measure(
+            engine, runs.name, users, salt=str(test.pk), sha256=runs.sha256
+        )
         if not point.answers:
             return "unanswered"
         await database_sync_to_async(capacity.add)(test, asdict(point))

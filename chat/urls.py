@@ -27,6 +27,7 @@ from chat.views import (
     switches,
     temporary,
     usage,
+    versions,
 )
 
 app_name = "chat"
@@ -55,6 +56,11 @@ urlpatterns = [
     path("models/<uuid:model_id>/capacity/", capacity.page, name="capacity"),
     path("models/<uuid:model_id>/capacity/begin/", capacity.begin, name="begin_capacity"),
     path("models/<uuid:model_id>/capacity/stop/", capacity.stop, name="stop_capacity"),
+    path("models/<uuid:model_id>/history/", versions.history, name="model_history"),
+    path("models/<uuid:model_id>/versions/", versions.page, name="versions"),
+    path("models/<uuid:model_id>/versions/add/", versions.add, name="add_version"),
+    path("models/<uuid:model_id>/versions/rule/", versions.set_rule, name="version_rule"),
+    path("models/versions/<uuid:version_id>/approve/", versions.approve, name="approve_version"),
     path("engines/add/", engines.add, name="add_engine"),
     path("engines/<uuid:engine_id>/", engines.change, name="engine"),
     path("engines/<uuid:engine_id>/remove/", engines.remove, name="remove_engine"),

@@ -13,7 +13,7 @@ from django.utils import timezone
 
 from accounts.domain import audit
 from accounts.models import Group, User
-from chat.domain import pools, rights
+from chat.domain import pools, rights, sightings
 from chat.models import EngineConnection, LanguageModel
 from engine_adapter.types import ModelCard
 
@@ -45,40 +45,48 @@ def refresh(connection: EngineConnection, cards: Iterable[ModelCard]) -> None:
     Models that only turn texts into vectors are nobody's to talk to. An engine that was removed
     while it was asked serves nothing.
     """
-    now = timezone.now()
     with transaction.atomic():
         there = EngineConnection.objects.select_for_update(no_key=True).filter(removed_at=None)
         if not there.filter(pk=connection.pk).exists():
             return
-        names = []
-        for card in cards:
-            if card.kind != "text":
-                continue
-            names.append(card.name)
-            told = {
-                "context_length": card.context_length,
-                "size_bytes": card.size_bytes,
-                "quantization": card.quantization or "",
-                "sha256": card.sha256 or "",
-                "continues": card.continues,
-                "vision": card.vision,
-                "tools": card.tools,
-                "reasoning": card.reasoning,
-                "parent": card.parent or "",
-                "facts": asdict(card.facts) if card.facts else {},
-                "available": True,
-                "seen_at": now,
-            }
-            LanguageModel.objects.update_or_create(
-                engine=connection,
-                name=card.name,
-                defaults=told,
-                create_defaults={**told, "display_name": _QUANTIZATION.sub("", card.name)},
-            )
-        LanguageModel.objects.filter(engine=connection, available=True).exclude(
-            name__in=names
-        ).update(available=False)
+        told = {card.name: card for card in cards if card.kind == "text"}
+        rows = {row.name: row for row in LanguageModel.objects.filter(engine=connection)}
+        for name in told:
+            if name not in rows:
+                shown = _QUANTIZATION.sub("", name)
+                rows[name] = LanguageModel(engine=connection, name=name, display_name=shown)
+        gone = []
+        for row in rows.values():
+            if (card := told.get(row.runs_name or row.name)) is None:
+                gone.append(row.pk)
+            else:
+                _note(row, card)
+        LanguageModel.objects.filter(pk__in=gone, available=True).update(available=False)
+        sightings.look(connection, told)
         pools.note_lengths()
+
+
+def _note(row: LanguageModel, card: ModelCard) -> None:
+    """The facts of the file that answers. What was known of its content stays until it is told
+    anew: an engine that has just begun has not read its files yet."""
+    facts = {
+        "context_length": card.context_length,
+        "size_bytes": card.size_bytes,
+        "quantization": card.quantization or "",
+        "sha256": card.sha256 or row.sha256,
+        "continues": card.continues,
+        "vision": card.vision,
+        "tools": card.tools,
+        "reasoning": card.reasoning,
+        "parent": card.parent or "",
+        "facts": asdict(card.facts) if card.facts else {},
+        "available": True,
+        "seen_at": timezone.now(),
+    }
+    is_new = row._state.adding
+    for name, value in facts.items():
+        setattr(row, name, value)
+    row.save(update_fields=None if is_new else list(facts))
 
 
 def note_move(language_model: LanguageModel, *, load: bool, actor: User) -> None:

@@ -8,9 +8,9 @@ from uuid import UUID
 
 from django.utils import timezone
 
-from chat.domain import answers
+from chat.domain import answers, provenance
 from chat.domain.answers import Reading
-from chat.models import Conversation, LanguageModel
+from chat.models import Conversation, LanguageModel, ModelVersion
 
 FORMAT: Final = "konak-conversation"
 VERSION: Final = 1
@@ -19,11 +19,13 @@ VERSION: Final = 1
 def document(conversation: Conversation) -> dict[str, Any]:
     """The whole tree as JSON takes it; ``parent`` is the message before, ``null`` at the beginning.
 
-    ``sha256`` of a message is that of its text in UTF-8, of a model that of its file.
+    ``sha256`` of a message is that of its text in UTF-8, of a model that of the file which wrote,
+    empty where that is not known.
     """
     messages = conversation.messages.select_related("language_model__engine")
     readings = answers.read(messages.order_by("created_at", "id"))
     served = _served(readings)
+    wrote = provenance.of(readings)
     return {
         "format": FORMAT,
         "version": VERSION,
@@ -32,11 +34,13 @@ def document(conversation: Conversation) -> dict[str, Any]:
         "title": conversation.title,
         "created_at": conversation.created_at.isoformat(),
         "updated_at": conversation.updated_at.isoformat(),
-        "messages": [_message(reading, served) for reading in readings],
+        "messages": [_message(reading, wrote, served) for reading in readings],
     }
 
 
-def _message(reading: Reading, served: dict[UUID, str]) -> dict[str, Any]:
+def _message(
+    reading: Reading, wrote: dict[UUID, ModelVersion], served: dict[UUID, str]
+) -> dict[str, Any]:
     message = reading.message
     found: dict[str, Any] = {
         "id": str(message.pk),
@@ -51,7 +55,7 @@ def _message(reading: Reading, served: dict[UUID, str]) -> dict[str, Any]:
     if message.rating:
         found["rating"] = {"value": message.rating, "reason": message.rating_reason}
     if message.language_model:
-        found["model"] = _model(message.language_model)
+        found["model"] = _model(message.language_model, wrote.get(message.pk))
     if run := reading.generation:
         found["run"] = {
             "state": run.state,
@@ -74,11 +78,11 @@ def _served(readings: list[Reading]) -> dict[UUID, str]:
     return dict(LanguageModel.objects.filter(pk__in=ids).values_list("pk", "engine__name"))
 
 
-def _model(model: LanguageModel) -> dict[str, Any]:
+def _model(model: LanguageModel, version: ModelVersion | None) -> dict[str, Any]:
     return {
-        "name": model.name,
+        "name": version.name if version else model.name,
         "display_name": model.display_name,
         "engine": model.engine.name,
-        "quantization": model.quantization,
-        "sha256": model.sha256,
+        "quantization": version.quantization if version else model.quantization,
+        "sha256": version.sha256 if version else "",
     }

@@ -73,14 +73,15 @@ class Growth:
 
 @dataclass(frozen=True, slots=True)
 class End:
-    """How a run ended; ``reason`` and ``facts`` say why where it was not in order. Of several
-    engines that of ``served_by`` wrote it."""
+    """How a run ended; ``reason`` and ``facts`` say why where it was not in order. ``version`` of
+    the model wrote it, at the engine of ``served_by`` where several serve it."""
 
     state: str
     reason: str = ""
     facts: dict[str, int] = field(default_factory=dict)
     usage: Usage | None = None
     first_text_at: datetime | None = None
+    version: UUID | None = None
     served_by: UUID | None = None
 
 
@@ -247,9 +248,9 @@ def finish(runner: UUID, endings: Sequence[Ending]) -> set[UUID]:
             WITH given AS MATERIALIZED (
                 SELECT g.*, r.message_id
                 FROM unnest(%s::uuid[], %s::int[], %s::text[], %s::text[], %s::text[],
-                            %s::timestamptz[], %s::int[], %s::int[], %s::int[],
+                            %s::timestamptz[], %s::uuid[], %s::int[], %s::int[], %s::int[],
                             %s::uuid[])
-                     AS g (id, attempt, state, reason, facts, first_text_at,
+                     AS g (id, attempt, state, reason, facts, first_text_at, version,
                            prompt, written, cached, served_by)
                 JOIN chat_generation r ON r.id = g.id
                 JOIN chat_message m ON m.id = r.message_id
@@ -261,7 +262,7 @@ def finish(runner: UUID, endings: Sequence[Ending]) -> set[UUID]:
                     ended_at = statement_timestamp(), lease_until = NULL,
                     first_text_at = coalesce(r.first_text_at, g.first_text_at),
                     prompt_tokens = g.prompt, completion_tokens = g.written,
-                    cached_tokens = g.cached, served_by_id = g.served_by
+                    cached_tokens = g.cached, served_by_id = g.served_by, version_id = g.version
                 FROM given g
                 WHERE r.id = g.id AND r.attempt = g.attempt
                   AND r.runner = %s AND r.state = 'running'
@@ -289,7 +290,7 @@ def _columns(endings: Sequence[Ending]) -> list[list[Any]]:
     """One list a column, as ``unnest`` takes them."""
     rows = [
         (one.generation, one.attempt, one.end.state, one.end.reason, json.dumps(one.end.facts),
-         one.end.first_text_at, *(_tokens(one.end.usage)), one.end.served_by)
+         one.end.first_text_at, one.end.version, *(_tokens(one.end.usage)), one.end.served_by)
         for one in endings
     ]  # fmt: skip
     return [list(column) for column in zip(*rows, strict=True)]

@@ -9,7 +9,7 @@ from typing import Final
 
 from django.conf import settings
 
-from chat.domain import allowance, generations, rights, tree
+from chat.domain import allowance, generations, rights, tree, versions
 from chat.models import Generation, LanguageModel, Message
 from engine_adapter.types import Request, Role, Sampling, Turn
 
@@ -38,6 +38,7 @@ def build(generation: Generation, *, is_new: bool = False) -> Prompt:
     if model is None:
         raise ValueError("an answer to be written has a model")
     rights.check(answer.conversation.owner_id, model)
+    runs = versions.running(model)
     chunks = generations.chunks_after(generation.pk) if not is_new else []
     of_this_run = "".join(text for _, text in chunks)
     written = answer.text + of_this_run
@@ -48,7 +49,8 @@ def build(generation: Generation, *, is_new: bool = False) -> Prompt:
         turns.append(Turn("assistant", written))
     owner = str(answer.conversation.owner_id)
     request = Request(
-        model=model.name,
+        model=runs.name,
+        model_sha256=runs.sha256,
         turns=tuple(turns),
         sampling=sampling(model, max(1, allowance.left(written, of_this_run=of_this_run))),
         continue_final=bool(written),

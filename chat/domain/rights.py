@@ -14,7 +14,16 @@ _Standing = LanguageModel.Standing
 
 
 class NotAllowed(Exception):
-    """This person may not use this model, or not any more."""
+    """This person may not use this model, or not any more. ``reason`` is what an answer that ends
+    for it says."""
+
+    reason = "not_allowed"
+
+
+class Held(NotAllowed):
+    """Nobody may just now: its file was changed, and no administrator has approved that yet."""
+
+    reason = "held"
 
 
 def usable_by(user: User) -> QuerySet[LanguageModel]:
@@ -39,6 +48,8 @@ def may_use(user_id: UUID, language_model: LanguageModel) -> bool:
     """
     if language_model.standing == _Standing.RETIRED or language_model.serves_for_id:
         return False
+    if _is_held(language_model):
+        return False
     if not language_model.restricted:
         return True
     open_to = LanguageModel.objects.filter(_open_to(user_id), pk=language_model.pk)
@@ -51,9 +62,17 @@ def is_there(language_model: LanguageModel, user: User) -> bool:
 
 
 def check(user_id: UUID, language_model: LanguageModel) -> None:
-    """Raises ``NotAllowed`` where ``may_use`` says no."""
+    """Raises ``NotAllowed`` where ``may_use`` says no, and ``Held`` as its reason."""
+    if _is_held(language_model):
+        raise Held
     if not may_use(user_id, language_model):
         raise NotAllowed
+
+
+def _is_held(language_model: LanguageModel) -> bool:
+    """Whether its file waits for approval, and no other engine serves for it."""
+    row = language_model
+    return row.held and not (row.is_pool and serving.is_there(row))
 
 
 def _open_to(user_id: UUID) -> Q:

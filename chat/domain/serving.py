@@ -11,27 +11,30 @@ def members(language_model: LanguageModel) -> list[LanguageModel]:
     """The rows that can be asked for it, itself first; with a query only where others serve for it.
 
     One that is gone, retired, held, or another file by now is left out. Where nobody is left it is
-    itself asked all the same, so that its engine says why.
+    itself asked all the same, so that its engine says why; held, it is not.
     """
     head = language_model
     if not head.is_pool:
         return [head]
     rows = _there().filter(serves_for=head).select_related("engine").order_by("created_at", "pk")
     others = [row for row in rows if same_weights(head, row)]
-    return [head, *others] if head.available or not others else others
+    answers = head.available and not head.held
+    return [head, *others] if answers or not (others or head.held) else others
 
 
 def is_there(language_model: LanguageModel) -> bool:
     """Whether an engine can be asked for it."""
-    if language_model.available or not language_model.is_pool:
-        return language_model.available
+    itself = language_model.available and not language_model.held
+    if itself or not language_model.is_pool:
+        return itself
     return _there().filter(serves_for=language_model).exists()
 
 
 def there(path: str = "") -> Q:
     """The same as a condition on the rows behind ``path``, which ends in two underscores."""
     others = _there().filter(serves_for=OuterRef(f"{path}pk"))
-    return Q(**{f"{path}available": True}) | Q(Exists(others), **{f"{path}is_pool": True})
+    itself = Q(**{f"{path}available": True, f"{path}held": False})
+    return itself | Q(Exists(others), **{f"{path}is_pool": True})
 
 
 def same_weights(one: LanguageModel, other: LanguageModel) -> bool:
@@ -40,7 +43,13 @@ def same_weights(one: LanguageModel, other: LanguageModel) -> bool:
     ollama = EngineConnection.Kind.OLLAMA
     if (one.engine.kind == ollama) != (other.engine.kind == ollama):
         return True
-    return not (one.sha256 and other.sha256) or one.sha256 == other.sha256
+    told = _sha256(one), _sha256(other)
+    return not all(told) or told[0] == told[1]
+
+
+def _sha256(row: LanguageModel) -> str:
+    """Of a held one, whose file was changed, that of the file which was approved."""
+    return row.runs.sha256 if row.held and row.runs else row.sha256
 
 
 def _there() -> QuerySet[LanguageModel]:

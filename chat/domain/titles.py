@@ -7,7 +7,7 @@ from typing import Final
 from django.db import transaction
 
 from chat import events
-from chat.domain import prompts, rights, serving, tree
+from chat.domain import prompts, rights, serving, tree, versions
 from chat.models import Conversation, Generation, Message
 from engine_adapter.types import Request, Sampling, Turn
 
@@ -65,8 +65,10 @@ def build(conversation: Conversation) -> Request | None:
         f"{speakers[Message.Role(m.role)]}: {tidy(m.text, length=_EXCERPT)}" for m in path
     )
     owner = str(conversation.owner_id)
+    runs = versions.running(conversation.language_model)
     return Request(
-        model=conversation.language_model.name,
+        model=runs.name,
+        model_sha256=runs.sha256,
         turns=(Turn("system", _INSTRUCTION), Turn("user", excerpt)),
         sampling=Sampling(temperature=0.2, max_tokens=24, stop=("\n\n",)),
         priority=_BACKGROUND,

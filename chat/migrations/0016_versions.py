@@ -52,10 +52,15 @@ class Migration(migrations.Migration):
                 'constraints': [models.UniqueConstraint(fields=('language_model', 'name', 'sha256'), name='one_version_a_file')],
             },
         ),
+        migrations.AlterField(
+            model_name='languagemodel',
+            name='description',
+            field=models.CharField(blank=True, db_default='', default='', max_length=300),
+        ),
         migrations.AddField(
             model_name='languagemodel',
             name='description_tr',
-            field=models.CharField(blank=True, db_default='', max_length=300),
+            field=models.CharField(blank=True, db_default='', default='', max_length=300),
         ),
         migrations.AddField(
             model_name='languagemodel',
@@ -65,7 +70,7 @@ class Migration(migrations.Migration):
         migrations.AddField(
             model_name='languagemodel',
             name='runs_name',
-            field=models.CharField(blank=True, db_default='', max_length=200),
+            field=models.CharField(blank=True, db_default='', default='', max_length=200),
         ),
         migrations.AddField(
             model_name='languagemodel',

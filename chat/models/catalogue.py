@@ -79,8 +79,8 @@ class LanguageModel(models.Model):
     name = models.CharField(max_length=200)
     display_name = models.CharField(max_length=200)
     # In English, and in Turkish; see ``described``.
-    description = models.CharField(max_length=300, blank=True, db_default="")
-    description_tr = models.CharField(max_length=300, blank=True, db_default="")
+    description = models.CharField(max_length=300, blank=True, default="", db_default="")
+    description_tr = models.CharField(max_length=300, blank=True, default="", db_default="")
     context_length = models.PositiveIntegerField(null=True)
     size_bytes = models.PositiveBigIntegerField(null=True)
     quantization = models.CharField(max_length=24, blank=True)
@@ -123,7 +123,7 @@ class LanguageModel(models.Model):
     runs = models.ForeignKey(
         "ModelVersion", on_delete=models.SET_NULL, null=True, related_name="+", db_index=False
     )
-    runs_name = models.CharField(max_length=200, blank=True, db_default="")
+    runs_name = models.CharField(max_length=200, blank=True, default="", db_default="")
     held = models.BooleanField(default=False, db_default=False)
     needs_approval = models.BooleanField(default=True, db_default=True)
     created_at = models.DateTimeField(auto_now_add=True)

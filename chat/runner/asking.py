@@ -89,8 +89,8 @@ class Asking:
         """One request to the engine, from what is written so far."""
         try:
             prompt, writing.members = await self._prompt(writing)
-        except rights.NotAllowed:
-            return writing.failed("not_allowed")
+        except rights.NotAllowed as refusal:
+            return writing.failed(refusal.reason)
         writing.seq = max(writing.seq, prompt.seq)
         writing.has_text, writing.has_thought = prompt.has_text, prompt.has_thought
         writing.thinks_since = None

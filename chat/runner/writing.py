@@ -106,8 +106,9 @@ class Writing:
         facts: Mapping[str, int] | None = None,
     ) -> End:  # fmt: skip
         """How it ended."""
+        version = self.asks_at.runs_id if self.has_text else None
         at, by = self.first_text_at, self.served_by
-        return End(state, reason, dict(facts or {}), usage, at, served_by=by)
+        return End(state, reason, dict(facts or {}), usage, at, version, served_by=by)
 
     def failed(self, reason: str, facts: Mapping[str, int] | None = None) -> End:
         """It ended out of order: a text stays and is interrupted."""

@@ -55,10 +55,13 @@ def accept(
     return text, model
 
 
-def check(user: User, language_model: LanguageModel) -> None:
-    """Whether the model may still answer this person. Raises ``Refused`` and ``DatabaseError``."""
-    if not rights.usable_by(_as_now(user)).filter(pk=language_model.pk).exists():
+def check(user: User, language_model: LanguageModel) -> LanguageModel:
+    """The model as it is now, if it may still answer this person. Raises ``Refused`` and
+    ``DatabaseError``."""
+    found = rights.usable_by(_as_now(user)).filter(pk=language_model.pk).first()
+    if found is None:
         raise Refused(GONE)
+    return found
 
 
 def _as_now(user: User) -> User:

@@ -128,17 +128,17 @@ class TemporaryConsumer(Socket):
 
     async def _write_again(self, broken: Growing) -> None:
         """In the place of an answer that came to no end."""
-        model = self._model
-        if model is None:
+        if self._model is None:
             return
         try:
-            await database_sync_to_async(accepting.check)(self._user, model)
+            model = await database_sync_to_async(accepting.check)(self._user, self._model)
         except accepting.Refused as refusal:
             await self._refuse(refusal)
             return
         except DatabaseError:
             await self._refuse(accepting.AWAY)
             return
+        self._model = model
         self._talk.take_back()
         self._growing = Growing(broken.id, model, self._wake.set)
         self._wake.set()

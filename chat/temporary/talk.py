@@ -8,7 +8,7 @@ from typing import Final
 
 from django.conf import settings
 
-from chat.domain import prompts
+from chat.domain import prompts, versions
 from chat.models import LanguageModel
 from engine_adapter.types import Request, Role, Turn
 
@@ -52,10 +52,15 @@ class Talk:
             self._turns.pop()
 
     def request(self, model: LanguageModel, person: str) -> Request:
-        """What ``model`` is asked. It counts against the share of ``person`` like any other."""
+        """What ``model`` is asked. It counts against the share of ``person`` like any other.
+
+        Raises ``rights.Held``.
+        """
+        runs = versions.running(model)
         opening = prompts.opening(model)
         return Request(
-            model=model.name,
+            model=runs.name,
+            model_sha256=runs.sha256,
             turns=(*opening, *self._turns),
             sampling=prompts.sampling(model, settings.ANSWER_MAX_TOKENS),
             cache_salt=self.salt,

@@ -128,6 +128,16 @@ ROWS: tuple[Row, ...] = (
     administrator_only("chat:set_costs", "POST", done("/models/usage/", "costs.changed")),
     administrator_only("chat:model", "GET", SHOWN),
     administrator_only("chat:model", "POST", done("/models/", "model.changed")),
+    administrator_only("chat:model_history", "GET", Cell(200, verbs=("ledger.read",))),
+    administrator_only("chat:model_history", "POST", NOT_SO),
+    administrator_only("chat:versions", "GET", SHOWN),
+    administrator_only("chat:versions", "POST", NOT_SO),
+    administrator_only("chat:approve_version", "GET", NOT_SO),
+    administrator_only("chat:approve_version", "POST", done("/models/", "model.version_approved")),
+    administrator_only("chat:add_version", "GET", NOT_SO),
+    administrator_only("chat:add_version", "POST", done("/models/", "model.version_added")),
+    administrator_only("chat:version_rule", "GET", NOT_SO),
+    administrator_only("chat:version_rule", "POST", done("/models/", "model.changed")),
     # The host's file of a model is chosen; without tus' headers an upload is none
     administrator_only("chat:add_model", "GET", SHOWN),
     administrator_only("chat:add_model", "POST", done("/models/add/", "model_file.begun")),
@@ -252,7 +262,9 @@ ROWS: tuple[Row, ...] = (
 )
 
 # What no URL does: the house does it by itself, when its time has come.
-BY_ITSELF = {"branch.erased", "conversation.erased", "model_file.refused"}
+BY_ITSELF = {
+    "branch.erased", "conversation.erased", "model.version_found", "model_file.refused",
+}  # fmt: skip
 # What no URL does either: a socket does it.
 BY_SOCKET = {"temporary_chat.begun"}
 # What needs an engine that is told to: ``test_engine_pages`` does it.

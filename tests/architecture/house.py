@@ -24,7 +24,14 @@ from chat.domain import (
     sharing,
     shelves,
 )
-from chat.models import EngineConnection, Folder, Generation, Share
+from chat.models import (
+    EngineConnection,
+    Folder,
+    Generation,
+    LanguageModel,
+    ModelVersion,
+    Share,
+)
 from tests import factories
 from tests.people import PASSWORD, browser, move_in, person
 
@@ -56,6 +63,7 @@ class House:
     share: Share
     folder: Folder
     engine: EngineConnection
+    version: ModelVersion
     token: str
     branch_id: UUID
     arrival_id: UUID
@@ -82,6 +90,7 @@ class House:
             "folder_id": self.folder.pk,
             "model_id": self.asked.answer.language_model_id,
             "engine_id": self.engine.pk,
+            "version_id": self.version.pk,
             "arrival_id": self.arrival_id,
         }
         wanted = ARGUMENTS.get(name)
@@ -114,6 +123,7 @@ class House:
             "chat:add_engine": {**ENGINE, "name": "Another"},
             "chat:engine": ENGINE,
             "chat:model": {"display_name": "Quick one", "standing": "offered", "place": "1"},
+            "chat:add_version": {"file": _id_of("another")},
             "chat:start": question,
             "chat:ask": question,
             "chat:edit": question,
@@ -137,9 +147,11 @@ ARGUMENTS = {
             *("chat:model", "chat:load_model", "chat:unload_model", "chat:model_state"),
             *("chat:pin_model", "chat:unpin_model"),
             *("chat:capacity", "chat:begin_capacity", "chat:stop_capacity"),
+            *("chat:versions", "chat:add_version", "chat:version_rule", "chat:model_history"),
         ),
         "model_id",
     ),
+    "chat:approve_version": "version_id",
     **dict.fromkeys(("chat:model_arrival", "chat:model_upload"), "arrival_id"),
     **dict.fromkeys(("chat:engine", "chat:remove_engine"), "engine_id"),
     "accounts:welcome": "token",
@@ -184,6 +196,11 @@ ARGUMENTS = {
 }
 
 
+def _id_of(name: str) -> UUID | str:
+    """The model of this name, if it is in this house."""
+    return LanguageModel.objects.filter(name=name).values_list("pk", flat=True).first() or ""
+
+
 def build(name: str = "") -> House:
     """Everybody moves in; alice's answer is as the URL ``name`` needs to find it."""
     them = move_in()
@@ -219,6 +236,11 @@ def build(name: str = "") -> House:
     folder = shelves.add_folder(them.alice, "Taxes")
     if name == "chat:stop_capacity":
         capacity.begin(asked.answer.language_model, actor=them.administrator)
+    if name == "chat:add_version":
+        factories.language_model("another")
+    version = ModelVersion.objects.create(
+        language_model=model, name="scripted", sha256="a" * 64, first_seen_at=timezone.now()
+    )
     engine = EngineConnection.objects.create(name="GPU", kind="vllm", url=ENGINE["url"])
     arrival_id = uuid4()
     if ARGUMENTS.get(name) == "arrival_id":
@@ -226,4 +248,4 @@ def build(name: str = "") -> House:
         arrival_id = arrivals.begin_upload(**begun, actor=them.administrator).pk
     if name == "chat:add_model":
         (model_files.incoming() / "small.gguf").touch()
-    return House(people, asked, group, share, folder, engine, token, branch_id, arrival_id)
+    return House(people, asked, group, share, folder, engine, version, token, branch_id, arrival_id)
