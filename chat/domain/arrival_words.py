@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from django.utils.functional import Promise
-from django.utils.translation import gettext as _g
+from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from chat.domain import reasons
@@ -117,23 +117,23 @@ def of(row: ModelArrival) -> Told:
 def fit(outlook: Mapping[str, Any] | None) -> str:
     """Whether it would load now."""
     if not outlook:
-        return _g("How much memory it takes is only known when it is loaded.")
+        return gettext("How much memory it takes is only known when it is loaded.")
     told = {"need": size(outlook["need_bytes"]), "free": size(outlook["free_bytes"])}
     match outlook["verdict"]:
         case "fits":
-            return _g("It needs %(need)s of memory, %(free)s are free: it will load.") % told
+            return gettext("It needs %(need)s of memory, %(free)s are free: it will load.") % told
         case "makes_room":
-            text = _g(
+            text = gettext(
                 "It needs %(need)s of memory, %(free)s are free: it will load once other models,"
                 " which nobody is using, are unloaded. That is done for it."
             )
         case "waits":
-            text = _g(
+            text = gettext(
                 "It needs %(need)s of memory, %(free)s are free: it will not load while other"
                 " models are in use."
             )
         case _:
-            text = _g(
+            text = gettext(
                 "It needs %(need)s of memory, %(free)s are free: it will not load on this machine."
                 " Fewer slots or a shorter context need less."
             )

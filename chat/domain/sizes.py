@@ -9,7 +9,7 @@ from django.utils.translation import gettext as _
 def size(count: int) -> str:
     """``4.7 GB``, and below a tenth of one ``92 MB``: thousands, as engines and disks count."""
     if count >= 95_000_000:
-        return _("%(n)s GB") % {"n": number_format(count / 1e9, 1)}
+        return _("%(n)s GB") % {"n": number_format(round(count / 1e9, 1), 1)}
     return _("%(n)s MB") % {"n": number_format(round(count / 1e6))}
 
 
@@ -21,5 +21,5 @@ def percent(share: float) -> str:
 def parameters(count: int) -> str:
     """``7.2 billion``, and below one ``135 million``."""
     if count >= 950_000_000:
-        return _("%(n)s billion") % {"n": number_format(count / 1e9, 1)}
+        return _("%(n)s billion") % {"n": number_format(round(count / 1e9, 1), 1)}
     return _("%(n)s million") % {"n": number_format(max(1, round(count / 1e6)))}
