@@ -115,7 +115,7 @@ def _models(query: Query, rows: list[EngineConnection]) -> Any:
         of=Window(Count("pk"), partition_by="engine"),
     )
     part = numbered.filter(nth__gt=query.first, nth__lte=query.first + query.of_each)
-    return part.order_by("nth").prefetch_related("groups")
+    return part.order_by("nth").prefetch_related("groups", "serves_for", "others__engine")
 
 
 def _section(query: Query, row: EngineConnection, models: list[Any]) -> Section:
@@ -134,8 +134,8 @@ def _shape(sections: list[Section]) -> str:
         (
             *(section.engine.pk, section.engine.name, section.engine.url, section.count),
             *((m.pk, m.display_name, m.available, m.standing, m.is_default, m.restricted,
-               m.context_length, m.size_bytes, m.quantization, m.parent, m.reasoning, m.vision,
-               m.tools) for m in section.models),
+               m.serves_for_id, m.reads, m.size_bytes, m.quantization, m.parent, m.reasoning,
+               m.vision, m.tools) for m in section.models),
         )
         for section in sections
     ]  # fmt: skip

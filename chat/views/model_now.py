@@ -53,6 +53,7 @@ def of_one(request: PageRequest, model_id: UUID) -> HttpResponse:
 def pieces(page: Shown, states: States) -> dict[str, str]:
     """What stands under each id of the page. An engine that has just come has nothing yet."""
     found: dict[str, str] = {}
+    there = {model.pk for section in page.sections for model in section.models}
     for section in page.sections:
         if (state := states.get(section.engine.pk)) is None:
             continue
@@ -60,6 +61,10 @@ def pieces(page: Shown, states: States) -> dict[str, str]:
         found[f"e-{section.engine.pk}"] = render_to_string("chat/_catalogue_now.html", context)
         for model in section.models:
             found[f"s-{model.pk}"] = cell(model, state)
+            if model.serves_for_id in there:  # it stands there once more, under the one it serves
+                told = {**context, "model": model, "card": card_of(model, state)}
+                html = render_to_string("chat/_catalogue_other_now.html", told)
+                found[f"o-{model.pk}"] = html
     return found
 
 

@@ -207,6 +207,21 @@ def test_one_that_serves_for_another_is_nobody_s_by_itself(
     assert Generation.objects.count() == 1
 
 
+def test_on_the_page_they_stand_under_the_one_people_see_and_how_they_do(
+    people: People, two: Two
+) -> None:
+    client, place = browser(people.administrator), f'id="o-{two.other.pk}"'
+    shown = client.get("/models/").content.decode()
+    assert place in shown and "Serves for another" in shown
+    assert "is there" in client.get("/models/now/").content.decode().split(place)[1]
+    alone = {"engine": str(two.other.engine_id)}
+    now = client.get("/models/now/", alone).content.decode()
+    assert f'id="s-{two.other.pk}"' in now and place not in now, "it has no such place there"
+    EngineConnection.objects.filter(pk=two.other.engine_id).update(url=GONE)
+    now = client.get("/models/now/").content.decode()
+    assert "nothing listens at this port" in now.split(place)[1]
+
+
 async def test_nor_in_a_temporary_chat(
     people: People, rows: tuple[LanguageModel, LanguageModel]
 ) -> None:
