@@ -66,7 +66,8 @@ def usable_as(language_model: LanguageModel) -> QuerySet[LanguageModel]:
     """The models of its engine whose file could become a version of it."""
     others = LanguageModel.objects.filter(engine=language_model.engine_id, available=True)
     taken = language_model.versions.values("name")
-    return others.filter(runs_name="").exclude(pk=language_model.pk).exclude(name__in=taken)
+    alone = others.filter(runs_name="", serves_for=None, is_pool=False)
+    return alone.exclude(pk=language_model.pk).exclude(name__in=taken)
 
 
 def approve(version: ModelVersion, *, instead_of: UUID | None, actor: User) -> None:
