@@ -135,7 +135,7 @@ def test_from_a_hub_the_checksum_comes_along(folder: Path, shelf: Shelf, client:
 def test_a_file_that_changes_in_the_middle_is_fetched_anew_and_never_mixed(
     folder: Path, shelf: Shelf, client: Client, ranges: bool
 ) -> None:
-    other = FILE[:-300] + b"\1" * 500
+    other = FILE[:5000] + b"\1" * 700 + FILE[5500:]
     book = Book(FILE, cuts=[100_000], ranges=ranges)
 
     def change() -> None:

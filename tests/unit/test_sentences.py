@@ -46,10 +46,10 @@ def test_every_cause_and_every_sign_has_its_words(language: str) -> None:
         for cause in get_args(Cause):
             assert diagnosis.of(Refused("x").because(cause))
         told = {diagnosis.sign(sign.name) for sign in SIGNS}
-        sizes_told = sizes.size(5_140_000_000), sizes.size(92_000_000)
+        sizes_told = sizes.size(5_160_000_000), sizes.size(92_000_000)
         models_told = sizes.parameters(134_515_008), sizes.parameters(7_240_000_000)
     assert len(told) == len(SIGNS) - 1, "two headers are of one gateway"
-    assert sizes_told == (("5.1 GB", "92 MB") if language == "en" else ("5,1 GB", "92 MB"))
+    assert sizes_told == (("5.2 GB", "92 MB") if language == "en" else ("5,2 GB", "92 MB"))
     assert models_told == (
         ("135 million", "7.2 billion") if language == "en" else ("135 milyon", "7,2 milyar")
     )
