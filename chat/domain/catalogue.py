@@ -17,6 +17,8 @@ from chat.domain import pools, rights, sightings
 from chat.models import EngineConnection, LanguageModel
 from engine_adapter.types import ModelCard
 
+# Why a file is no model that anybody could use, until it is another one.
+_REFUSED = frozenset({"damaged", "unreadable", "not_served", "adapter_refused"})
 _QUANTIZATION = re.compile(r"[-._](i?q\d\w*|f16|bf16|f32|fp16|mxfp4)$", re.IGNORECASE)
 
 
@@ -69,6 +71,8 @@ def refresh(connection: EngineConnection, cards: Iterable[ModelCard]) -> None:
 def _note(row: LanguageModel, card: ModelCard) -> None:
     """The facts of the file that answers. What was known of its content stays until it is told
     anew: an engine that has just begun has not read its files yet."""
+    refused = card.why is not None and card.why.code in _REFUSED
+    told = asdict(card.facts) if card.facts else {}
     facts = {
         "context_length": card.context_length,
         "size_bytes": card.size_bytes,
@@ -79,8 +83,8 @@ def _note(row: LanguageModel, card: ModelCard) -> None:
         "tools": card.tools,
         "reasoning": card.reasoning,
         "parent": card.parent or "",
-        "facts": asdict(card.facts) if card.facts else {},
-        "available": True,
+        "facts": {**told, "refused": refused},
+        "available": not refused,
         "seen_at": timezone.now(),
     }
     is_new = row._state.adding

@@ -102,6 +102,14 @@ def _plots(one: load.Load) -> list[Plot]:
             [said.waiting if said else None for said in told],
             number,
         ),
+        *_shares(one, told),
+    ]
+    return [plot for plot in plots if any(value is not None for value in plot.values)]
+
+
+def _shares(one: load.Load, told: list[gauges.Minute | None]) -> list[Plot]:
+    """What is a share of a whole."""
+    return [
         _plot(
             one,
             _("Memory for conversations"),
@@ -126,7 +134,6 @@ def _plots(one: load.Load) -> list[Plot]:
             top=1.0,
         ),
     ]
-    return [plot for plot in plots if any(value is not None for value in plot.values)]
 
 
 def _together(one: load.Load, running: Values) -> Plot:
@@ -159,4 +166,5 @@ def _plot(
 
 def number(value: float) -> str:
     """``3.5``; whole ones without a place behind the point."""
-    return number_format(value, 0 if value >= 100 or value == int(value) else 1)
+    places = 0 if value >= 100 or value == int(value) else 1
+    return number_format(round(value, places), places)

@@ -36,7 +36,7 @@ def now(request: PageRequest) -> HttpResponse:
     rows = [section.engine for section in page.sections]
     states = async_to_sync(engines.states)(rows)
     told = pieces(page, dict(zip((row.pk for row in rows), states, strict=True)))
-    asks = asking(page, "every 5s") if request.GET.get("asleep") else ""
+    asks = asking(page, "every 5s, htmx:wsClose from:body") if request.GET.get("asleep") else ""
     return HttpResponse(framed(told) + asks)
 
 

@@ -14,7 +14,7 @@ from django.test import Client
 
 from accounts.models import AuditEntry
 from chat import engines
-from chat.domain import catalogue, connections, diagnosis, pins
+from chat.domain import catalogue, connections, diagnosis, pins, rights
 from chat.models import LanguageModel
 from chat.runner.catalogue import pin_as_said
 from engine_adapter.errors import EngineError
@@ -82,6 +82,8 @@ def test_what_fits_is_said_before_it_is_loaded_and_why_not(
         assert "/load/" not in too_large and "/pin/" not in too_large
         damaged = told(client, "cut", "cannot be loaded")
         assert CUT in damaged and "/load/" not in damaged
+        offered = set(rights.offered_to(people.alice).values_list("name", flat=True))
+        assert offered == {"small", "wide", "polite"}, "nobody else meets what cannot be used"
         assert "not clear which model it is to be laid over" in told(client, "lost", "cannot be")
         adapter = LanguageModel.objects.get(name="polite")
         page = client.get(f"/models/{adapter.pk}/").content.decode()

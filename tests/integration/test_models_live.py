@@ -154,6 +154,6 @@ def test_where_sockets_are_blocked_the_page_asks(people: People, model: Language
     assert 'id="asking"' not in told, "it goes on as it does"
     # A socket that broke wakes the one that sleeps, and that asks from then on.
     woken = client.get(f"{asks}&asleep=1").content.decode()
-    assert 'hx-trigger="every 5s"' in woken
+    assert 'hx-trigger="every 5s' in woken
     assert 'id="relist"' in client.get("/models/now/?shape=other").content.decode()
     assert EngineConnection.objects.count() == 2
