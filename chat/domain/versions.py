@@ -59,7 +59,8 @@ def side_by_side(language_model: LanguageModel) -> QuerySet[ModelVersion]:
     """All its versions, the newest first, each with the number of its ``answers``."""
     rows = language_model.versions.select_related("approved_by")
     began = Q(generations__first_text_at__isnull=False)
-    return rows.annotate(answers=Count("generations", filter=began))
+    counted = rows.annotate(answers=Count("generations", filter=began))
+    return counted.order_by("-first_seen_at", "name")
 
 
 def usable_as(language_model: LanguageModel) -> QuerySet[LanguageModel]:

@@ -87,6 +87,7 @@ def test_both_are_seen_side_by_side_and_one_press_approves(people: People) -> No
     page = page_of(people.administrator)
     assert OLD in page and NEW in page
     assert page.count("Approve this version") == 1
+    assert page.index(NEW) < page.index(OLD), "the newest first"
     before = row().runs_id
     assert press_approve(people.administrator, NEW, instead_of=before) == 302
     assert (row().held, row().runs.sha256, row().sha256) == (False, NEW, NEW)
