@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import os
+import shutil
 from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
@@ -34,15 +35,22 @@ FILE = gguf.model() + b"\7" * 3000
 SHA256 = hashlib.sha256(FILE).hexdigest()
 
 
-@pytest.fixture
-def folder(tmp_path: Path, settings: Any) -> Iterator[Path]:
-    """The models' folder of an engine that answers."""
-    models = tmp_path / "models"
-    models.mkdir()
-    settings.MODELS_DIR = str(models)
+@pytest.fixture(scope="module")
+def engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, str]]:
+    """An engine that answers: its models' folder and its address."""
+    models = tmp_path_factory.mktemp("models")
     with listening(BundledEngine(models, Settings(slots=2, context=512))) as url:
-        settings.ENGINE_URL = url
-        yield models
+        yield models, url
+
+
+@pytest.fixture
+def folder(engine: tuple[Path, str], settings: Any) -> Path:
+    """The models' folder of that engine, empty."""
+    models, settings.ENGINE_URL = engine
+    settings.MODELS_DIR = str(models)
+    for path in models.iterdir():
+        shutil.rmtree(path) if path.is_dir() else path.unlink()
+    return models
 
 
 @pytest.fixture
@@ -117,30 +125,25 @@ def test_an_upload_breaks_off_goes_on_is_checked_and_serves(folder: Path, client
     assert list(verbs.values_list("verb", flat=True)) == ["model_file.begun", "model_file.added"]
 
 
-@pytest.mark.parametrize(
-    ("name", "words"),
-    [
-        ("../../etc/cron.gguf", "without a path"), ("a\\b.gguf", "without a path"),
-        ("nul\0.gguf", "ull characters"), (".gguf", "without a path"), ("..", "without a path"),
-        ("ä" * 150 + ".gguf", "longer than 200 bytes"), ("model.bin", "must end in .gguf"),
-        ("zero\u200bwidth.gguf", "without a path"), ("", "required"),
-    ],
-)  # fmt: skip
-def test_a_name_that_is_none_is_refused_in_a_sentence(
-    folder: Path, client: Client, name: str, words: str
+NAMES = [
+    ("../../etc/cron.gguf", "without a path"), ("a\\b.gguf", "without a path"),
+    ("nul\0.gguf", "ull characters"), (".gguf", "without a path"), ("..", "without a path"),
+    ("ä" * 150 + ".gguf", "longer than 200 bytes"), ("model.bin", "must end in .gguf"),
+    ("zero\u200bwidth.gguf", "without a path"), ("", "required"),
+]  # fmt: skip
+
+
+def test_names_and_sizes_that_are_none_are_refused_in_a_sentence(
+    folder: Path, client: Client
 ) -> None:
-    reply = create(client, name)
-    assert reply.status_code == 422
-    assert words in reply.content.decode()
+    for name, words in NAMES:
+        reply = create(client, name)
+        assert reply.status_code == 422
+        assert words in reply.content.decode()
+    for length in ("", "-1", "0", "x", str(1 << 62), "٣".encode().decode("latin-1")):
+        told = {"Upload-Length": length, "Upload-Metadata": coded(filename="a.gguf")}
+        assert client.post(f"{ADD}upload/", headers=told).status_code == 422, length
     assert left(folder) == []
-    assert not ModelArrival.objects.exists()
-
-
-@pytest.mark.parametrize("length", ["", "-1", "0", "x", str(1 << 62), "٣"])
-def test_a_size_that_is_none_is_refused(folder: Path, client: Client, length: str) -> None:
-    headers = {"Upload-Length": length, "Upload-Metadata": coded(filename="a.gguf")}
-    sent = {k: v.encode().decode("latin-1") for k, v in headers.items()}
-    assert client.post(f"{ADD}upload/", headers=sent).status_code == 422
     assert not ModelArrival.objects.exists()
 
 

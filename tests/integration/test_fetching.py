@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import hashlib
+import shutil
 import threading
 from collections.abc import Iterator
 from dataclasses import replace
@@ -39,15 +40,22 @@ SHA256 = hashlib.sha256(FILE).hexdigest()
 PATH = "/files/small.gguf"
 
 
-@pytest.fixture
-def folder(tmp_path: Path, settings: Any) -> Iterator[Path]:
-    """The models' folder of an engine that answers."""
-    models = tmp_path / "models"
-    models.mkdir()
-    settings.MODELS_DIR = str(models)
+@pytest.fixture(scope="module")
+def engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, str]]:
+    """An engine that answers: its models' folder and its address."""
+    models = tmp_path_factory.mktemp("models")
     with listening(BundledEngine(models, Settings(slots=2, context=512))) as url:
-        settings.ENGINE_URL = url
-        yield models
+        yield models, url
+
+
+@pytest.fixture
+def folder(engine: tuple[Path, str], settings: Any) -> Path:
+    """The models' folder of that engine, empty."""
+    models, settings.ENGINE_URL = engine
+    settings.MODELS_DIR = str(models)
+    for path in models.iterdir():
+        shutil.rmtree(path) if path.is_dir() else path.unlink()
+    return models
 
 
 @pytest.fixture
