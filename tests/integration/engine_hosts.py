@@ -14,6 +14,7 @@ import pytest
 
 from engine_adapter.errors import EngineError
 from engine_adapter.remote.host import HostEngine
+from tests.appliance import free_port
 
 ROOT = Path(__file__).parents[2]
 
@@ -65,6 +66,24 @@ def _lives(pid: int) -> bool:
     except (FileNotFoundError, ProcessLookupError):
         return False
     return stat.rsplit(")", 1)[1].split()[0] != "Z"  # one that waits to be buried is dead
+
+
+@contextlib.contextmanager
+def running_llama_server(folder: Path, model: Path, slots: int, context: int) -> Iterator[str]:
+    """The address of llama.cpp's own server as long as the block lasts; its log is in ``folder``.
+    It may still be loading its model."""
+    port, log = free_port(), folder / "server.log"
+    command = [sys.executable, "-m", "tests.llama_server", model.resolve(), port, slots, context]
+    with log.open("wb") as output:
+        process = subprocess.Popen(
+            [str(word) for word in command],
+            cwd=ROOT, stdin=subprocess.PIPE, stdout=output, stderr=output,
+        )  # fmt: skip
+    try:
+        yield f"http://127.0.0.1:{port}"
+    finally:
+        process.kill()  # nothing of it is to be kept
+        process.communicate()
 
 
 @contextlib.contextmanager

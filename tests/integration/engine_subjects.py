@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
@@ -10,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from engine_adapter.errors import Overloaded, Unreachable
 from engine_adapter.remote.http_engine import HttpEngine
 from engine_adapter.remote.kinds import open_engine
 from engine_adapter.scripted import ScriptedEngine
@@ -54,6 +56,21 @@ def host_of(
         arguments = ["--models", models, "--slots", str(SLOTS), "--context", str(CONTEXT)]
     with running_host(factory.mktemp("host"), *arguments) as host:
         yield host
+
+
+@asynccontextmanager
+async def real(address: str) -> AsyncIterator[Subject]:
+    """llama.cpp's own server, once it is ready."""
+    engine = open_engine("llamacpp", address)
+    async with asyncio.timeout(60):
+        while True:
+            try:
+                await engine.health()
+                break
+            except (Unreachable, Overloaded):  # it loads its model
+                await asyncio.sleep(0.05)
+    yield Subject("llama-server", engine)
+    await engine.aclose()
 
 
 @asynccontextmanager
