@@ -54,7 +54,7 @@ async def test_a_model_is_loaded_and_unloaded_when_told_but_not_under_an_answer(
                 await stream.until_text()
                 refused = await http.post("/models/unload", json={"model": MODEL})
                 assert refused.status_code == 400
-                assert "is writing answers" in refused.json()["error"]["message"]
+                assert "is in use or being loaded" in refused.json()["error"]["message"]
             deadline = asyncio.get_running_loop().time() + 20
             while (await http.post("/models/unload", json={"model": MODEL})).status_code != 200:
                 assert asyncio.get_running_loop().time() < deadline
