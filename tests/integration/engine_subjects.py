@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from engine_adapter.engine import Gauged
 from engine_adapter.errors import Overloaded, Unreachable
 from engine_adapter.remote.http_engine import HttpEngine
 from engine_adapter.remote.kinds import open_engine
@@ -80,3 +81,17 @@ async def imitated(kind: Any, script: Path) -> AsyncIterator[Subject]:
         engine = open_engine(kind, notes.url)
         yield Subject(kind, engine, behind)
         await engine.aclose()
+
+
+async def somebody_waits(subject: Subject) -> None:
+    """Return when a request stands in line: seen from behind an imitation, or counted by a real
+    server that tells nobody a place."""
+    while True:
+        if subject.behind is not None:
+            waiting = subject.behind.waiting
+        else:
+            assert isinstance(subject.engine, Gauged)
+            waiting = (await subject.engine.gauges()).waiting or 0
+        if waiting:
+            return
+        await asyncio.sleep(0.01)

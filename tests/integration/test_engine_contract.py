@@ -16,7 +16,6 @@ from typing import Any
 
 import pytest
 
-from engine_adapter.engine import Gauged
 from engine_adapter.errors import Broken, ContextTooLong, Refused, Unreachable
 from engine_adapter.remote.detection import look
 from engine_adapter.remote.kinds import ADAPTERS
@@ -44,6 +43,7 @@ from tests.integration.engine_subjects import (
     host_of,
     imitated,
     real,
+    somebody_waits,
 )
 
 HOSTS = ["bundled-host", "scripted-host"]
@@ -294,19 +294,6 @@ async def test_more_than_there_are_slots_are_all_answered(engine: AnyEngine) -> 
     assert all(isinstance(events[-1], Finished) for _, events in answers)
 
 
-async def _is_in_line(subject: Subject) -> None:
-    """Seen from behind an imitation; a real server that tells nobody a place counts who waits."""
-    while True:
-        if subject.behind is not None:
-            waiting = subject.behind.waiting
-        else:
-            assert isinstance(subject.engine, Gauged)
-            waiting = (await subject.engine.gauges()).waiting or 0
-        if waiting:
-            return
-        await asyncio.sleep(0.01)
-
-
 async def _waiting_in_line(engine: AnyEngine, request: Request, told: asyncio.Event) -> str:
     async with aclosing(engine.stream(request)) as events:
         async for event in events:
@@ -332,7 +319,7 @@ async def test_a_cancel_frees_the_slot(subject: Subject, how: str) -> None:
         if subject.behind is None and subject.kind != "llama-server":
             await told.wait()
         else:
-            await _is_in_line(subject)
+            await somebody_waits(subject)
         if how == "closed":
             await doomed.aclose()
         else:
