@@ -5,8 +5,6 @@ from __future__ import annotations
 import base64
 import hashlib
 import os
-import shutil
-from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -22,10 +20,7 @@ from chat.domain import arrivals, connections, model_files
 from chat.domain.model_files import Refusal
 from chat.models import LanguageModel, ModelArrival
 from deploy.appliance import model as starter
-from engine_adapter.bundled.config import Settings
-from engine_adapter.bundled.host import BundledEngine
 from tests import gguf
-from tests.listening import listening
 from tests.people import People, browser, person
 
 pytestmark = pytest.mark.django_db
@@ -33,24 +28,6 @@ pytestmark = pytest.mark.django_db
 ADD = "/models/add/"
 FILE = gguf.model() + b"\7" * 3000
 SHA256 = hashlib.sha256(FILE).hexdigest()
-
-
-@pytest.fixture(scope="module")
-def engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, str]]:
-    """An engine that answers: its models' folder and its address."""
-    models = tmp_path_factory.mktemp("models")
-    with listening(BundledEngine(models, Settings(slots=2, context=512))) as url:
-        yield models, url
-
-
-@pytest.fixture
-def folder(engine: tuple[Path, str], settings: Any) -> Path:
-    """The models' folder of that engine, empty."""
-    models, settings.ENGINE_URL = engine
-    settings.MODELS_DIR = str(models)
-    for path in models.iterdir():
-        shutil.rmtree(path) if path.is_dir() else path.unlink()
-    return models
 
 
 @pytest.fixture

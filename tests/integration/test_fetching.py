@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import hashlib
-import shutil
 import threading
 from collections.abc import Iterator
 from dataclasses import replace
@@ -20,14 +19,11 @@ from django.test import Client
 from chat import fetching, tasks
 from chat.domain import arrivals, connections
 from chat.models import LanguageModel, ModelArrival
-from engine_adapter.bundled.config import Settings
-from engine_adapter.bundled.host import BundledEngine
 from engine_adapter.remote import download
 from engine_adapter.scripted import ScriptedEngine
 from tests import gguf
 from tests.conformance.ollama import Ollama
 from tests.conformance.server import serving
-from tests.listening import listening
 from tests.people import People, browser
 from tests.scripts import SCRIPT
 from tests.shelf import Book, Page, Shelf, open_shelf, says
@@ -38,24 +34,6 @@ ADD = "/models/add/"
 FILE = gguf.model() + bytes(range(256)) * 2000
 SHA256 = hashlib.sha256(FILE).hexdigest()
 PATH = "/files/small.gguf"
-
-
-@pytest.fixture(scope="module")
-def engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, str]]:
-    """An engine that answers: its models' folder and its address."""
-    models = tmp_path_factory.mktemp("models")
-    with listening(BundledEngine(models, Settings(slots=2, context=512))) as url:
-        yield models, url
-
-
-@pytest.fixture
-def folder(engine: tuple[Path, str], settings: Any) -> Path:
-    """The models' folder of that engine, empty."""
-    models, settings.ENGINE_URL = engine
-    settings.MODELS_DIR = str(models)
-    for path in models.iterdir():
-        shutil.rmtree(path) if path.is_dir() else path.unlink()
-    return models
 
 
 @pytest.fixture
