@@ -1,6 +1,8 @@
 """``deploy/test`` once the packages are there: every check in order, pytest last.
 
-With arguments only pytest runs, with these. The exit code says whether all steps passed.
+Pytest takes minutes and runs only when all the others passed, so that what failed stands at the
+end of what is printed. With arguments only pytest runs, with these. The exit code says whether
+all steps passed.
 """
 
 from __future__ import annotations
@@ -41,20 +43,22 @@ def main(arguments: Sequence[str]) -> int:
         )
         return 1
     try:
-        failed = [] if arguments else _checks()
+        sound = bool(arguments) or _checks()
     except Refusal as refusal:
         complain(refusal)
         return 1
-    if failed:
-        _tell(f"failed: {', '.join(failed)}")
-    passed = _passes(Step("pytest", _module("pytest", *arguments)), last=True)
-    return 0 if passed and not failed else 1
+    return 0 if sound and _passes(Step("pytest", _module("pytest", *arguments)), last=True) else 1
 
 
-def _checks() -> list[str]:
-    """Run everything but pytest; the names of what failed."""
+def _checks() -> bool:
+    """Run everything but pytest, all of it; when something failed, say at the end what."""
     with temporary.directory() as place, temporary.database(place) as url:
-        return [step.name for step in _steps(url) if not _passes(step)]
+        outcomes = {step.name: _passes(step) for step in _steps(url)}
+    failed = [name for name, passed in outcomes.items() if not passed]
+    if failed:
+        _tell(f"failed: {', '.join(failed)}; the tests were not begun")
+        sys.stdout.write(f"{len(outcomes) - len(failed)} passed, {len(failed)} failed\n")
+    return not failed
 
 
 def _steps(database_url: str) -> list[Step]:
