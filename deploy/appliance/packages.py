@@ -61,7 +61,7 @@ class Environment:
         """Install what the lock file says, where it is not there. Raises ``Refusal``."""
         if self.is_installed():
             return
-        with self._alone():
+        with self._nobody_else():
             if not self.is_installed():
                 self._install()
 
@@ -90,8 +90,14 @@ class Environment:
     def _locks(self, lock: str) -> list[Path]:
         return [self._lock_directory / name for name in ("pip.txt", "build.txt", lock)]
 
+    def _alone(self, lock: str) -> list[Path]:
+        """Packages of which a part is used that needs none of the many that they name."""
+        alone = self._lock_directory / f"alone-{lock}"
+        return [alone] if alone.exists() else []
+
     def _digest(self, lock: str) -> str:
-        return hashlib.sha256(b"".join(p.read_bytes() for p in self._locks(lock))).hexdigest()
+        locks = [*self._locks(lock), *self._alone(lock)]
+        return hashlib.sha256(b"".join(path.read_bytes() for path in locks)).hexdigest()
 
     def _install(self) -> None:
         build = choose(os.environ)
@@ -107,6 +113,8 @@ class Environment:
                 self._pip(lock)
             self._build(packages, build)
             self._pip(packages)
+            for alone in self._alone(self._lock):
+                self._pip(alone, ["--no-deps"])
             self._stamp(self._lock).write_text(self._digest(self._lock))
             self._unfinished.unlink(missing_ok=True)
         except BaseException as error:
@@ -189,7 +197,7 @@ class Environment:
             stamp.unlink()
 
     @contextlib.contextmanager
-    def _alone(self) -> Iterator[None]:
+    def _nobody_else(self) -> Iterator[None]:
         descriptor = os.open(self._lock_directory, os.O_RDONLY)
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX)

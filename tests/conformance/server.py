@@ -103,7 +103,9 @@ async def _call(reader: asyncio.StreamReader) -> Call | None:
         for name, _, value in (row.partition(":") for row in head[1:] if row)
     }
     body = await reader.readexactly(int(headers.get("content-length", "0")))
-    method, path, _ = head[0].split(" ")
+    method, path, version = head[0].split(" ")
+    if version != "HTTP/1.1":  # somebody tries whether it speaks another
+        return None
     return Call(method, path, headers, json.loads(body) if body else None)
 
 
