@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from playwright.async_api import Locator, Page, expect
+import asyncio
+
+from playwright.async_api import Locator, Page, Route, expect
 
 from tests.e2e.visitor import Visitor, Window
 
@@ -92,8 +94,23 @@ async def test_two_tabs_make_two_branches_and_neither_disturbs_the_other(
     other = await visitor.window(one.page.context)
     await other.open(path)
 
+    # The other tab hears of an answer it does not know, and asks what comes after its last one.
+    asks, told = asyncio.Event(), asyncio.Event()
+
+    async def hold_up(route: Route) -> None:
+        asks.set()
+        await told.wait()
+        await route.continue_()
+
+    await other.page.route(lambda address: "after=" in address, hold_up)
     await edit(one, 0, "Tell me a very long story about a tree.")
     await one.until_words(3)
+    await asks.wait()
+    # Before it knows, something else comes into the page.
+    await other.page.get_by_role("heading", level=1).get_by_role("button").click()
+    await other.page.locator("#new-title").press("Escape")
+    await expect(other.page.get_by_role("button", name="Send")).to_be_visible()
+    told.set()
     # The other tab keeps its branch, and its composer sends: what is written is not here.
     await expect(questions(other.page)).to_have_text(["Name a tree."])
     await expect(other.page.get_by_role("button", name="Send")).to_be_visible()

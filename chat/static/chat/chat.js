@@ -14,7 +14,7 @@ const askedAt = new WeakMap(); // a request, or an article that polled: when it 
 const elsewhere = new Set(); // the ids of answers on branches that this page does not show
 const touch = matchMedia("(hover: none) and (pointer: coarse)").matches;
 const opens = new Map(); // the id of a long open block: its HTML, as the socket told it
-const held = []; // parts of frames whose answer is not on the page yet
+const held = []; // parts of frames whose answer is not on the page yet, each after that one's id
 let last = null; // the last message here when the page asked what comes after it
 let socket = null; // what htmx tells of the socket that opened last
 let openedAt = 0, spokeAt = 0; // when it opened, 0 while it is away; when it last said something
@@ -56,7 +56,7 @@ htmx.defineExtension("keep", {
       const id = articleId(about.id);
       heardAt.set(id, Date.now());
       if (!document.getElementById(id)) {
-        if (!elsewhere.has(id)) held.push(...parts);
+        if (!elsewhere.has(id)) held.push(...parts.map((part) => [id, part]));
         if (held.length) catchUp();
         return "";
       }
@@ -95,19 +95,19 @@ function catchUp() {
   catchingUp = true;
   last = theLast();
   const done = () => {
-    for (const { id } of held.splice(0)) if (id.startsWith("m-")) elsewhere.add(articleId(id));
+    for (const [id] of held.splice(0)) elsewhere.add(id);
     setTimeout(() => { catchingUp = false; }, POLL_MS);
   };
   const values = { after: last?.id.slice("m-".length) };
   const rest = { source: messages, target: messages, swap: "beforeend", values };
-  if (last) htmx.ajax("GET", location.pathname, rest).then(done, done);
-  else done();
+  last ? htmx.ajax("GET", location.pathname, rest).then(done, done) : done();
 }
 
 function releaseHeld() {
-  for (const part of held.splice(0)) {
-    const there = document.getElementById(part.id);
-    if (there && fits(part, there)) htmx.swap(document.body, part.outerHTML, { swapStyle: "none" });
+  for (const [id, part] of held.splice(0)) {
+    const [article, there] = [id, part.id].map((each) => document.getElementById(each));
+    if (!article) held.push([id, part]); // something else was swapped in
+    else if (there && fits(part, there)) htmx.swap(document.body, part.outerHTML, { swapStyle: "none" });
   }
 }
 
