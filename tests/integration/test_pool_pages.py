@@ -49,6 +49,15 @@ def test_they_are_chosen_on_a_page_and_can_be_taken_out_again(people: People) ->
     assert (other.serves_for, other.standing) == (None, Standing.HIDDEN), "offered by nobody yet"
 
 
+def test_where_no_engine_could_serve_too_the_page_says_so(people: People) -> None:
+    head, client = model_at(GONE, "First", people.administrator), browser(people.administrator)
+    alone = client.get(f"/models/{head.pk}/pool/").content.decode()
+    assert "No other engine has a model" in alone and "Save" not in alone
+    model_at(GONE, "Second", people.administrator)
+    both = client.get(f"/models/{head.pk}/pool/").content.decode()
+    assert "No other engine has a model" not in both and "Save" in both
+
+
 def test_two_files_do_not_go_under_one_name(people: People) -> None:
     head = model_at(GONE, "First", people.administrator, sha256="a" * 64)
     other = model_at(GONE, "Second", people.administrator, sha256="b" * 64)
