@@ -25,6 +25,7 @@ from engine_adapter.engine import Puller
 from engine_adapter.errors import EngineError, Overloaded, Refused, Unreachable
 from engine_adapter.reasons import why
 from engine_adapter.remote.download import Access, Begun, Download, NotFetched, open_file
+from engine_adapter.remote.tunnel import Proxy
 
 log = logging.getLogger(__name__)
 
@@ -58,7 +59,7 @@ class _Fetch:
 
     def __init__(self, row: ModelArrival) -> None:
         self._row = row
-        self._access = Access(settings.OUTGOING_CA or None, settings.OUTGOING_PRIVATE)
+        self._access = _access()
         self._changes = 0
 
     async def run(self) -> None:
@@ -133,6 +134,17 @@ class _Fetch:
                     if row.received_bytes < slow_bytes:
                         raise Refusal("slow")
                     slow_at, slow_bytes = now + SLOW_S, row.received_bytes + SLOW_BYTES
+
+
+def _access() -> Access:
+    proxy = settings.OUTGOING_PROXY
+    return Access(
+        ca_file=settings.OUTGOING_CA or None,
+        private=settings.OUTGOING_PRIVATE,
+        hub=settings.HUB_URL,
+        token=settings.HUB_TOKEN,
+        proxy=Proxy.at(proxy) if proxy else None,
+    )
 
 
 async def _say(act: Callable[..., object], *what: object, **facts: object) -> None:

@@ -81,6 +81,27 @@ def url(name: str, default: str | object = _UNSET, *, schemes: tuple[str, ...]) 
     return value
 
 
+def proxy(name: str) -> str:
+    """``http://[user:password@]host[:port]``, or nothing."""
+    value = text(name, "").rstrip("/")
+    try:
+        parts = urlsplit(value)
+        in_order = parts.scheme == "http" and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        in_order = False
+    if value and (not in_order or parts.path or parts.query or parts.fragment):
+        raise ImproperlyConfigured(f"{name} must be like http://host:port, with nothing after it.")
+    return value
+
+
+def token(name: str) -> str:
+    """A secret word that goes into a header, or nothing."""
+    value = text(name, "")
+    if not (value.isascii() and value.isprintable()) or " " in value:
+        raise ImproperlyConfigured(f"{name} must be one word of plain letters, digits and signs.")
+    return value
+
+
 def database(name: str) -> dict[str, object]:
     """A PostgreSQL URL as Django's ``DATABASES`` entry.
 

@@ -23,6 +23,9 @@ Cause = Literal[
     "name",  # the host's name is known to no name server
     "closed",  # the host is there and nothing listens at the port, or no such socket
     "private",  # the address is not on the open internet, and only that may be asked
+    "proxy",  # the proxy that everything goes through does not answer
+    "proxy_key",  # the proxy asks who is there
+    "proxy_no",  # the proxy answers that it gives no line to this host
     "no_way",  # no way through the network to the host
     "silent",  # connected or not, no answer came in time
     "certificate",  # the certificate is not one to trust: expired, self-made, another host's

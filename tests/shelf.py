@@ -49,12 +49,14 @@ class Book:
 
 @dataclass
 class Shelf:
-    """A running server; ``asked`` are the requests it saw, a path with its ``Range``."""
+    """A running server; ``asked`` are the requests it saw, a path with its ``Range``;
+    ``keys`` are what they told of who asks."""
 
     url: str
     ca_file: Path
     pages: dict[str, Page] = field(default_factory=dict)
     asked: list[tuple[str, str]] = field(default_factory=list)
+    keys: list[str | None] = field(default_factory=list)
 
 
 def says(status: int, body: bytes = b"", **headers: str) -> Page:
@@ -85,6 +87,7 @@ def open_shelf(folder: Path) -> Iterator[Shelf]:
 
         def do_GET(self) -> None:
             shelf.asked.append((self.path, self.headers.get("Range", "")))
+            shelf.keys.append(self.headers.get("Authorization"))
             with contextlib.suppress(ConnectionError, ssl.SSLError):
                 shelf.pages.get(self.path, says(404))(self)
 

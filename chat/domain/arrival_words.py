@@ -52,6 +52,21 @@ _SENTENCES: Final[dict[str, str | Promise]] = {
     "certificate": _("The server’s certificate is not trusted: it has expired, is for another"
                      " host, or was made by an authority this machine does not know."),
     "tls": _("The server speaks no https."),
+    "proxy": _("The proxy that everything goes through (KONAK_OUTGOING_PROXY) does not answer. Ask"
+               " who keeps the network."),
+    "proxy_key": _("The proxy asks for a name and a password. Who keeps this machine can set both"
+                   " in KONAK_OUTGOING_PROXY."),
+    "proxy_no": _("The proxy gives no way to this host: it forbids it, or finds no such host. Ask"
+                  " who keeps the proxy."),
+    "hub_asks": _("The hub hands this file out only to people it knows: the repository asks for"
+                  " consent, is private, or is spelt otherwise. Accept its terms at the hub with an"
+                  " account of your house, make a token there that may read, and let who keeps this"
+                  " machine set it as KONAK_HUB_TOKEN. Or fetch the file yourself and upload it."),
+    "hub_token": _("The hub does not know the token of this house: it has expired, was withdrawn or"
+                   " is incomplete. Who keeps this machine can set another in KONAK_HUB_TOKEN."),
+    "hub_terms": _("This repository asks for consent, and the account of this house’s token has"
+                   " not given it, or may not read there. Sign in at the hub with that account,"
+                   " accept the terms of the repository, and fetch it again."),
     "key": _("The server asks who is there. Fetch the file yourself and upload it."),
     "path": _("There is no such file at the server."),
     "refused_there": _("The server refuses to hand the file out."),

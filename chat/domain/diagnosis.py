@@ -20,6 +20,18 @@ _SENTENCES: Final[dict[Cause, str | Promise]] = {
         "Its address belongs to this machine or to a network of your own, and only the open"
         " internet may be asked."
     ),
+    "proxy": _(
+        "The proxy that everything goes through (KONAK_OUTGOING_PROXY) does not answer. Ask"
+        " who keeps the network."
+    ),
+    "proxy_key": _(
+        "The proxy asks for a name and a password. Who keeps this machine can set both"
+        " in KONAK_OUTGOING_PROXY."
+    ),
+    "proxy_no": _(
+        "The proxy gives no way to this host: it forbids it, or finds no such host. Ask"
+        " who keeps the proxy."
+    ),
     "no_way": _("There is no way through the network to this host. Ask who keeps the network."),
     "silent": _("It was reached but did not answer in time. It may be loading, or overloaded."),
     "certificate": _(

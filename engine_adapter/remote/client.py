@@ -19,6 +19,7 @@ import httpx
 from engine_adapter.errors import Broken, EngineError, Overloaded, Refused, Unreachable
 from engine_adapter.reasons import Reason, why
 from engine_adapter.remote import troubles
+from engine_adapter.remote.tunnel import Proxy
 from engine_adapter.remote.unpack import Unpacker
 from engine_adapter.remote.wire import Malformed, Wire, WireError
 from engine_adapter.remote.wires import Address, AllInUse, Wires
@@ -63,14 +64,17 @@ def open_client(
     ca_file: str | None = None,
     timeouts: Timeouts = PATIENCE,
     public_only: bool = False,
+    proxy: Proxy | None = None,
 ) -> httpx.AsyncClient:
     """A client whose requests all go to ``base_url``: ``http(s)://host[:port][/path]`` or
     ``unix:///path/to.sock``.
 
-    ``ca_file`` (PEM) replaces the system's trust store. Raises ``BadAddress`` for an
-    address, key or file that cannot be used.
+    ``ca_file`` (PEM) replaces the system's trust store; a ``proxy`` is only for https. Raises
+    ``BadAddress`` for an address, key or file that cannot be used.
     """
     url, socket = _address(base_url)
+    if proxy is not None and not url.startswith("https:"):
+        raise BadAddress(why("url_scheme"))
     headers = {"accept-encoding": "identity", "user-agent": "konak"}
     if api_key:
         if not (api_key.isascii() and api_key.isprintable()):
@@ -81,7 +85,7 @@ def open_client(
         headers=headers,
         cookies=CookieJar(DefaultCookiePolicy(allowed_domains=[])),
         timeout=httpx.Timeout(timeouts.reply_s, connect=timeouts.connect_s, read=timeouts.first_s),
-        transport=_Transport(Wires(_where(url, socket, ca_file, public_only))),
+        transport=_Transport(Wires(_where(url, socket, ca_file, public_only, proxy))),
         trust_env=False,
         follow_redirects=False,
     )
@@ -107,11 +111,13 @@ def _address(base_url: str) -> tuple[str, str | None]:
     return base_url.rstrip("/"), None
 
 
-def _where(url: str, socket: str | None, ca_file: str | None, public_only: bool) -> Address:
+def _where(
+    url: str, socket: str | None, ca_file: str | None, public_only: bool, proxy: Proxy | None
+) -> Address:
     parts = urlsplit(url)
     tls = _trust(ca_file) if parts.scheme == "https" else None
     port = parts.port or (443 if tls else 80)
-    return Address(parts.hostname or "", port, tls, socket, public_only)
+    return Address(parts.hostname or "", port, tls, socket, public_only, proxy)
 
 
 def _trust(ca_file: str | None) -> ssl.SSLContext:

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import AsyncGenerator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 from urllib.parse import urljoin, urlsplit
 
 from engine_adapter.errors import EngineError
 from engine_adapter.remote import client as line
 from engine_adapter.remote.client import Timeouts
+from engine_adapter.remote.tunnel import Proxy
 
 if TYPE_CHECKING:
     import httpx
@@ -25,7 +26,7 @@ PATIENCE: Final = Timeouts(connect_s=10.0, first_s=60.0, between_s=60.0)
 _SHA256 = re.compile(r'"?([0-9a-f]{64})"?')
 _REST = re.compile(r"bytes (\d{1,18})-(\d{1,18})/(\d{1,18})")
 _STATUS: Final = {401: "key", 403: "key", 404: "path", 410: "path", 429: "crowded", 503: "crowded"}
-_PASSING: Final = {"host", "closed", "no_way", "silent", "crowded", "broke", "failed"}
+_PASSING: Final = {"host", "closed", "no_way", "silent", "crowded", "broke", "failed", "proxy"}
 
 
 class NotFetched(Exception):
@@ -40,10 +41,19 @@ class NotFetched(Exception):
 @dataclass(frozen=True, slots=True)
 class Access:
     """Where files may come from. ``ca_file`` (PEM) replaces the system's trust store; ``private``
-    allows addresses that are not on the open internet too."""
+    allows addresses that are not on the open internet too. ``hub`` is the address of a model hub;
+    its ``token`` is sent to that host and port in https and nowhere else. ``proxy`` is what
+    connects, where it is the only way out."""
 
     ca_file: str | None = None
     private: bool = False
+    hub: str = ""
+    token: str = field(default="", repr=False)
+    proxy: Proxy | None = None
+
+    def at_hub(self, url: str) -> bool:
+        """Whether ``url`` is the hub's. Raises ``ValueError``."""
+        return bool(self.hub) and _place(url) == _place(self.hub)
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +104,8 @@ async def open_file(url: str, begun: Begun, access: Access) -> Download:
         client = _client(url, access)
         try:
             response = await _asked(client, url, begun)
+            if response.status_code in {401, 403} and access.at_hub(url):
+                raise NotFetched(_hub_says(response.status_code, bool(access.token)))
             sha256 = sha256 or _told_sha256(response)
             if 300 <= response.status_code < 400 and "location" in response.headers:
                 url = urljoin(url, response.headers["location"])
@@ -107,6 +119,11 @@ async def open_file(url: str, begun: Begun, access: Access) -> Download:
             raise
         await client.aclose()
     raise NotFetched("redirects")
+
+
+def _place(url: str) -> tuple[str, str | None, int]:
+    parts = urlsplit(url)
+    return parts.scheme, parts.hostname, parts.port or 443
 
 
 def _not_fetched(error: EngineError) -> NotFetched:
@@ -127,8 +144,9 @@ def _client(url: str, access: Access) -> httpx.AsyncClient:
     origin = f"https://[{host}]{port}" if ":" in host else f"https://{host}{port}"
     try:
         return line.open_client(
-            origin, ca_file=access.ca_file, timeouts=PATIENCE, public_only=not access.private
-        )
+            origin, api_key=access.token if access.at_hub(url) else None, ca_file=access.ca_file,
+            timeouts=PATIENCE, public_only=not access.private, proxy=access.proxy,
+        )  # fmt: skip
     except ValueError:
         raise NotFetched("address") from None
 
@@ -172,6 +190,13 @@ def _found(response: httpx.Response, begun: Begun) -> Begun | None:
     first, last, total = map(int, rest.groups())
     same = (first, total, mark) == (begun.received, begun.total, begun.mark)
     return Begun(mark, total, first) if same and last + 1 - first == size else None
+
+
+def _hub_says(status: int, known: bool) -> str:
+    """Why a hub hands a file out to others only, or to nobody who is not ``known``."""
+    if not known:
+        return "hub_asks"
+    return "hub_token" if status == 401 else "hub_terms"
 
 
 def _mark(response: httpx.Response) -> str:

@@ -7,6 +7,7 @@ import socket
 import ssl
 
 from engine_adapter.errors import Cause, Unreachable
+from engine_adapter.remote.tunnel import ProxyTrouble
 from engine_adapter.remote.wires import NotPublic
 
 _CLOSED = {errno.ECONNREFUSED, errno.ENOENT, errno.EACCES, errno.ECONNRESET}
@@ -17,6 +18,8 @@ def unreachable(error: BaseException | None) -> Unreachable:
     """The error that stands for ``error``, which came up while connecting."""
     if isinstance(error, NotPublic):
         return Unreachable(f"{error}, and nothing else may be asked here.").because("private")
+    if isinstance(error, ProxyTrouble):
+        return Unreachable(f"There is no way out: {error}.").because(_proxy(error.status))
     if isinstance(error, socket.gaierror):
         return Unreachable("The engine's host name is not known here.").because("name")
     if isinstance(error, ssl.SSLCertVerificationError):
@@ -30,6 +33,12 @@ def unreachable(error: BaseException | None) -> Unreachable:
             " where https: was entered?"
         ).because("tls")
     return Unreachable(f"The engine cannot be reached ({error}).").because(_cause(error))
+
+
+def _proxy(status: int | None) -> Cause:
+    if status is None:
+        return "proxy"
+    return "proxy_key" if status == 407 else "proxy_no"
 
 
 def _cause(error: BaseException | None) -> Cause:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-import ipaddress
 import socket
 import ssl
 from dataclasses import dataclass, field
 
+from engine_adapter.remote.tunnel import Proxy, is_public, may_be_public, through
 from engine_adapter.remote.wire import Wire
 
 MOST = 512  # open at once
@@ -18,13 +18,15 @@ IDLE_S = 15.0
 @dataclass(frozen=True, slots=True)
 class Address:
     """Where an engine listens: a Unix socket, or a host, in TLS where there is a context. With
-    ``public_only`` nothing is connected to that is not on the open internet."""
+    ``public_only`` nothing is connected to that is not on the open internet. With a ``proxy``,
+    which needs TLS, it is that which connects."""
 
     host: str
     port: int
     tls: ssl.SSLContext | None = None
     socket: str | None = None
     public_only: bool = False
+    proxy: Proxy | None = None
 
 
 class NotPublic(OSError):
@@ -74,6 +76,10 @@ class Wires:
         loop, to = asyncio.get_running_loop(), self.address
         if to.socket is not None:
             _, wire = await loop.create_unix_connection(Wire, to.socket)
+        elif to.proxy is not None and to.tls is not None:
+            if to.public_only and not may_be_public(to.host):
+                raise NotPublic(f"{to.host} is not on the open internet")
+            wire = await through(to.proxy, to.host, to.port, to.tls)
         elif to.public_only:
             wire = await self._connect_in_public()
         else:
@@ -121,11 +127,3 @@ class Wires:
         self._idle.clear()
         for wire in list(self._all):
             self.drop(wire)
-
-
-def is_public(host: str) -> bool:
-    """Whether an IP address is one of the open internet."""
-    address = ipaddress.ip_address(host)
-    if isinstance(address, ipaddress.IPv6Address) and address.ipv4_mapped is not None:
-        address = address.ipv4_mapped
-    return address.is_global and not address.is_multicast

@@ -19,11 +19,13 @@ from tests.unit.engine_remote.replay import Reply
 
 
 def make(folder: Path) -> tuple[Path, Path]:
-    """A certificate for 127.0.0.1 that signs itself, and its key."""
+    """A certificate for 127.0.0.1 and hub.example that signs itself, and its key."""
     key = ec.generate_private_key(ec.SECP256R1())
-    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "engine")])
+    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, folder.name[-60:])])
     now = datetime.now(UTC)
-    address = x509.SubjectAlternativeName([x509.IPAddress(ipaddress.ip_address("127.0.0.1"))])
+    address = x509.SubjectAlternativeName(
+        [x509.IPAddress(ipaddress.ip_address("127.0.0.1")), x509.DNSName("hub.example")]
+    )
     certificate = (
         x509.CertificateBuilder()
         .subject_name(name)

@@ -7,7 +7,8 @@ import asyncio
 import pytest
 
 from engine_adapter.remote import wires
-from engine_adapter.remote.wires import Address, NotPublic, Wires, is_public
+from engine_adapter.remote.tunnel import is_public, may_be_public
+from engine_adapter.remote.wires import Address, NotPublic, Wires
 from tests.talks import talking
 
 
@@ -24,6 +25,21 @@ def test_these_are(host: str) -> None:
 )  # fmt: skip
 def test_these_are_not(host: str) -> None:
     assert not is_public(host)
+
+
+@pytest.mark.parametrize("host", ["hub.example", "Hub.Example.", "a-1.b.org", "8.8.8.8"])
+def test_these_names_may_be(host: str) -> None:
+    assert may_be_public(host)
+
+
+@pytest.mark.parametrize(
+    "host",
+    ["127.0.0.1", "::1", "127.1", "2130706433", "0x7f000001", "0x7f.1", "0177.0.0.1", "10.0.0.1.",
+     "localhost", "localhost.", "a.localhost", "intranet", "intranet.", "nas.local", "x.internal",
+     "x.home.arpa", "", "."],
+)  # fmt: skip
+def test_these_names_are_ones_own(host: str) -> None:
+    assert not may_be_public(host)
 
 
 async def test_a_name_is_connected_to_where_it_was_looked_at(
