@@ -102,6 +102,11 @@ class ModelForm(forms.Form):
     """Who may use a model, and how it is run. What the engine tells of it cannot be changed."""
 
     display_name = forms.CharField(label=gettext_lazy("Name"), max_length=200)
+    display_name_tr = forms.CharField(
+        label=gettext_lazy("Name in Turkish, where it is another one"),
+        max_length=200,
+        required=False,
+    )
     standing = forms.ChoiceField(
         label=gettext_lazy("Standing"), choices=LanguageModel.Standing.choices
     )
@@ -201,6 +206,10 @@ class ModelForm(forms.Form):
         if not name:
             raise forms.ValidationError(_("People have to call it something."))
         return name
+
+    def clean_display_name_tr(self) -> str:
+        """On one line."""
+        return " ".join(self.cleaned_data["display_name_tr"].split())
 
 
 def _day_field() -> forms.DateInput:

@@ -32,7 +32,7 @@ def _part(reading: Reading, version: ModelVersion | None) -> str:
         speaker, notes = _("You"), ""
     else:
         model = message.language_model
-        speaker = model.display_name if model else _("Answer")
+        speaker = model.named if model else _("Answer")
         notes = "".join(f"\n\n_{note}_" for note in _notes(reading, version))
     return f"## {speaker} · {_moment(message.created_at)}{notes}\n\n{reading.text}".rstrip()
 

@@ -8,8 +8,9 @@ from datetime import date
 from typing import Any, Final
 
 from django.db import connection
+from django.utils.translation import get_language
 
-LEAST_PEOPLE: Final = 5  # a smaller group would tell what one person does
+LEAST_PEOPLE: Final = 5  # where fewer of a group asked, its row would tell what one of them does
 
 _COUNTED: Final = """
     count(*), coalesce(sum(g.prompt_tokens), 0), coalesce(sum(g.completion_tokens), 0)
@@ -25,20 +26,21 @@ _DAYS: Final = f"""
     SELECT (g.created_at AT TIME ZONE %(zone)s)::date, {_COUNTED}
     WHERE {_WHEN} GROUP BY 1 ORDER BY 1
 """
+_NAME: Final = """
+    coalesce(CASE WHEN %(turkish)s THEN nullif(l.display_name_tr, '') END, l.display_name)
+"""
 _MODELS: Final = f"""
-    SELECT l.display_name, {_COUNTED} JOIN chat_languagemodel l ON l.id = m.language_model_id
-    WHERE {_WHEN} GROUP BY l.id, l.display_name ORDER BY 4 DESC, 1
+    SELECT {_NAME}, {_COUNTED} JOIN chat_languagemodel l ON l.id = m.language_model_id
+    WHERE {_WHEN} GROUP BY l.id, 1 ORDER BY 4 DESC, 1
 """
 # Somebody of two groups counts in both: these rows add up to more than the whole.
 _GROUPS: Final = f"""
     SELECT o.name, {_COUNTED}
     JOIN accounts_user_groups u ON u.user_id = c.owner_id
     JOIN accounts_group o ON o.id = u.group_id
-    WHERE {_WHEN} AND o.id IN (
-        SELECT group_id FROM accounts_user_groups GROUP BY group_id HAVING count(*) >= %(least)s
-    )
-    GROUP BY o.id, o.name ORDER BY 4 DESC, 1
-"""  # noqa: S608 - our own words
+    WHERE {_WHEN} GROUP BY o.id, o.name
+    HAVING count(DISTINCT c.owner_id) >= %(least)s ORDER BY 4 DESC, 1
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +77,10 @@ class Usage:
 def between(first: date, last: date, *, zone: str) -> Usage:
     """Every answer that was asked for in these days of ``zone``, also one that did not end well:
     its tokens were computed."""
-    told = {"first": first, "last": last, "zone": zone, "least": LEAST_PEOPLE}
+    turkish = (get_language() or "").startswith("tr")
+    told = {
+        "first": first, "last": last, "zone": zone, "least": LEAST_PEOPLE, "turkish": turkish,
+    }  # fmt: skip
     return Usage(first, last, *(_rows(statement, told) for statement in (_DAYS, _MODELS, _GROUPS)))
 
 

@@ -44,11 +44,9 @@ _GROUPS: Final = f"""
     SELECT o.name, {_COUNTED} {_RUNS}
     JOIN accounts_user_groups u ON u.user_id = c.owner_id
     JOIN accounts_group o ON o.id = u.group_id
-    WHERE {_WHICH} AND o.id IN (
-        SELECT group_id FROM accounts_user_groups GROUP BY group_id HAVING count(*) >= %(least)s
-    )
-    GROUP BY o.id, o.name ORDER BY 2 DESC, 1
-"""  # noqa: S608 - our own words
+    WHERE {_WHICH} GROUP BY o.id, o.name
+    HAVING count(DISTINCT c.owner_id) >= %(least)s ORDER BY 2 DESC, 1
+"""
 _SAID: Final[dict[str, str | Promise]] = {
     "model.changed": _("Changed"),
     "model.loaded": _("Loaded into memory"),

@@ -35,7 +35,7 @@ def is_plain(reading: Reading) -> bool:
 def done(reading: Reading, language: str) -> str:
     """The whole of a plain answer."""
     model = reading.message.language_model
-    name = model.display_name if model else ""
+    name = model.named_in(language) if model else ""
     return _done(language).filled(reading.message.pk, uuid4(), name, reading.html or "")
 
 

@@ -77,7 +77,9 @@ class LanguageModel(models.Model):
         EngineConnection, on_delete=models.PROTECT, related_name="language_models"
     )
     name = models.CharField(max_length=200)
+    # For everybody, and where it differs for who reads Turkish; see ``named_in``.
     display_name = models.CharField(max_length=200)
+    display_name_tr = models.CharField(max_length=200, blank=True, default="", db_default="")
     # In English, and in Turkish; see ``described``.
     description = models.CharField(max_length=300, blank=True, default="", db_default="")
     description_tr = models.CharField(max_length=300, blank=True, default="", db_default="")
@@ -143,7 +145,16 @@ class LanguageModel(models.Model):
         ]
 
     def __str__(self) -> str:
-        return self.display_name
+        return self.named
+
+    @property
+    def named(self) -> str:
+        """What people call it, in the reader's language."""
+        return self.named_in(get_language() or "")
+
+    def named_in(self, language: str) -> str:
+        """What people who read ``language`` call it."""
+        return (self.display_name_tr if language.startswith("tr") else "") or self.display_name
 
     @property
     def reads(self) -> int | None:

@@ -30,7 +30,7 @@ def html(asked: messages.Asked) -> SafeString:
     return SafeString(
         mould.filled(
             asked.question.pk, asked.answer.pk, asked.conversation.pk, uuid4(),
-            asked.question.text, model.display_name if model else "",
+            asked.question.text, model.named if model else "",
         )
     )  # fmt: skip
 

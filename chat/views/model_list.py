@@ -108,7 +108,9 @@ def _models(query: Query, rows: list[EngineConnection]) -> Any:
     found = LanguageModel.objects.filter(engine__in=rows)
     if query.words:
         found = found.filter(
-            Q(name__icontains=query.words) | Q(display_name__icontains=query.words)
+            Q(name__icontains=query.words)
+            | Q(display_name__icontains=query.words)
+            | Q(display_name_tr__icontains=query.words)
         )
     numbered = found.annotate(
         nth=Window(RowNumber(), partition_by="engine", order_by=_ORDER),
@@ -133,7 +135,7 @@ def _shape(sections: list[Section]) -> str:
     told = [
         (
             *(section.engine.pk, section.engine.name, section.engine.url, section.count),
-            *((m.pk, m.display_name, m.available, m.standing, m.is_default, m.restricted,
+            *((m.pk, m.named, m.available, m.standing, m.is_default, m.restricted,
                m.serves_for_id, m.reads, m.size_bytes, m.quantization, m.parent, m.reasoning,
                m.vision, m.tools) for m in section.models),
         )

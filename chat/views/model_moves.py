@@ -56,7 +56,7 @@ def _act(
     try:
         act(row, row.runs_name or row.name)
     except EngineError as error:
-        return listed(request, query, f"{row.display_name}: {diagnosis.of(error)}")
+        return listed(request, query, f"{row.named}: {diagnosis.of(error)}")
     if request.POST.get("stay"):
         return redirect("chat:model", row.pk)
     address = reverse("chat:models")

@@ -47,11 +47,14 @@ def test_days_are_counted_and_few_people_are_not(people: People, model: Language
 
 
 def test_small_groups_are_not_shown(people: People, model: LanguageModel) -> None:
-    ward(person("Carol"), person("Dan"))
-    assert used.lately(model, zone=ZONE).groups == []
-    ward(person("Erin"))
+    carol, dan, erin = (person(name) for name in ("Carol", "Dan", "Erin"))
+    ward(carol, dan, erin)
+    for who in (carol, dan):
+        factories.answered(who, model=model)
+    assert used.lately(model, zone=ZONE).groups == [], "only four of them asked"
+    factories.answered(erin, model=model)
     [group] = used.lately(model, zone=ZONE).groups
-    assert (group.label, group.answers, group.may_count_people) == ("Ward 3", 3, False)
+    assert (group.label, group.answers, group.people) == ("Ward 3", 6, 5)
 
 
 def test_one_that_nobody_asked_was_never_used(people: People, model: LanguageModel) -> None:

@@ -254,12 +254,20 @@ def test_the_description_is_read_in_one_s_language_else_in_the_other(people: Peo
     form = {"display_name": "Quick", "standing": "offered", "place": "1"}
     address = reverse("chat:model", args=[row().pk])
     told = {"description": "For letters.", "description_tr": "Mektuplar için."}
-    browser(people.administrator).post(address, {**form, **told})
+    names = {"display_name_tr": "  Çabuk\tolan "}
+    browser(people.administrator).post(address, {**form, **told, **names})
     with translation.override("tr"):
-        assert row().described == "Mektuplar için."
-    assert row().described == "For letters."
-    assert "For letters." in browser(people.alice).get("/").content.decode()
+        assert (row().described, row().named) == ("Mektuplar için.", "Çabuk olan")
+    assert (row().described, row().named) == ("For letters.", "Quick")
+    page = browser(people.alice).get("/").content.decode()
+    assert "For letters." in page and "Quick" in page and "Çabuk" not in page
+    turkish = {"accept-language": "tr"}
+    page = browser(people.alice).get("/", headers=turkish).content.decode()
+    assert "Mektuplar için." in page and "Çabuk olan" in page and "Quick" not in page
+    found = browser(people.administrator).get("/models/?q=çabuk").content.decode()
+    assert "Quick" in found
     browser(people.administrator).post(address, {**form, "description_tr": "Mektuplar için."})
+    assert row().named == "Quick"
     assert row().described == "Mektuplar için."
 
 

@@ -97,8 +97,14 @@ def test_no_row_is_about_a_few_people(people: People) -> None:
     written(people.alice, timezone.now())
     ward = Group.objects.get()
     assert usage.between(day, day, zone=ZONE).groups == []
-    for n in range(usage.LEAST_PEOPLE - 2):
-        person(f"Nurse{n}").groups.add(ward)
+    nurses = [person(f"Nurse{n}") for n in range(usage.LEAST_PEOPLE - 1)]
+    ward.people.add(*nurses)
+    for nurse in nurses[1:]:
+        written(nurse, timezone.now())
+        written(nurse, timezone.now())
+    # There are enough of them now, but one too few of them asked.
+    assert usage.between(day, day, zone=ZONE).groups == []
+    written(nurses[0], timezone.now())
     assert [row.label for row in usage.between(day, day, zone=ZONE).groups] == ["Ward 3"]
     page = browser(people.administrator).get(PAGE).content.decode()
     assert "Ward 3" in page
