@@ -24,13 +24,13 @@ _QUANTIZATION = re.compile(r"[-._](i?q\d\w*|f16|bf16|f32|fp16|mxfp4)$", re.IGNOR
 
 def default_for(user: User) -> LanguageModel | None:
     """The model a new conversation gets: the one used last, else the first of a group of this
-    person, else the house's, else the first there is."""
+    person, else the house's, else the first there was: a model that joins takes nobody's place."""
     usable = rights.offered_to(user)
     last = usable.filter(conversations__owner=user).order_by("-conversations__updated_at").first()
     if last:
         return last
     of_group = usable.filter(first_of__people=user).first()
-    return of_group or usable.order_by("-is_default", "place", "display_name", "name").first()
+    return of_group or usable.order_by("-is_default", "place", "created_at", "name").first()
 
 
 def by_engine(rows: Iterable[EngineConnection]) -> dict[UUID, list[LanguageModel]]:

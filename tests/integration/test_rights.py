@@ -160,6 +160,14 @@ def test_successors_in_a_circle_lead_nowhere(people: People, guarded: LanguageMo
     assert rights.successor_of(guarded, people.alice) is None
 
 
+def test_a_model_that_joins_takes_nobodys_place(people: People, quick: LanguageModel) -> None:
+    factories.language_model("aardvark")
+    assert catalogue.default_for(people.alice) == quick
+    placed = factories.language_model("placed")
+    LanguageModel.objects.filter(pk=placed.pk).update(place=quick.place - 1)
+    assert catalogue.default_for(people.alice) == placed, "an administrator said so"
+
+
 def test_a_new_chat_begins_with_the_group_s_model_then_with_the_house_s(
     people: People, quick: LanguageModel, guarded: LanguageModel
 ) -> None:
