@@ -46,6 +46,7 @@ HELP = {
     "gpu_layers": "layers that a build with a GPU puts there; -1 is all",
     "idle_s": "seconds without a request after which a model is unloaded; 0 is never",
     "spin": "how often an idle OpenMP thread looks before it sleeps",
+    "hang_s": "seconds without a sign of life after which a model's process is started again",
 }
 MEMORY = "most memory of all models together; 0 is what the machine gives"
 DRAIN_S = 2  # for clients to take the last frames after SIGTERM

@@ -15,12 +15,15 @@ from pathlib import Path
 
 from deploy.appliance import options
 from deploy.appliance.messages import Refusal
+from deploy.appliance.patience import LOOK_S, MOST_SILENT
 
 CHECKOUT = Path(__file__).resolve().parent.parent.parent
 # sockaddr_un holds 108 bytes with the closing zero; the longest name in the run directory is
 # "postgres/.s.PGSQL.5432.lock".
 SOCKET_PATH_BYTES = 107
 LONGEST_SOCKET_NAME = "postgres/.s.PGSQL.5432.lock"
+HANG = "KONAK_HANG_S"
+HANG_S = (6.0, 3600.0)
 # Variable → the engine host's option and what it may be: a range or a choice, as the host has it.
 ENGINE_OPTIONS: dict[str, tuple[str, tuple[float, float] | tuple[str, ...]]] = {
     "KONAK_ENGINE_SLOTS": ("--slots", (1, 256)),
@@ -37,12 +40,14 @@ ENGINE_OPTIONS: dict[str, tuple[str, tuple[float, float] | tuple[str, ...]]] = {
     "KONAK_ENGINE_GPU_LAYERS": ("--gpu-layers", (-1, 1000)),
     "KONAK_ENGINE_IDLE_S": ("--idle-s", (0.0, float(1 << 31))),
     "KONAK_ENGINE_MEMORY_MIB": ("--memory-mib", (0, 1 << 30)),
+    HANG: ("--hang-s", HANG_S),
 }
 
 
 @dataclass(frozen=True)
 class Configuration:
-    """What was asked for. The URLs are None where the embedded part is used."""
+    """What was asked for. The URLs are None where the embedded part is used; whoever gives no sign
+    of life for ``hang_s`` is taken for hung."""
 
     host: str
     port: int
@@ -53,6 +58,7 @@ class Configuration:
     valkey_url: str | None
     engine_url: str | None
     engine_options: tuple[str, ...] = ()
+    hang_s: float = LOOK_S * MOST_SILENT
 
     @property
     def run(self) -> Path:
@@ -108,6 +114,7 @@ def read(arguments: Sequence[str], environment: Mapping[str, str]) -> Configurat
             if (value := environment.get(name))
             for part in (option, _allowed(name, value.strip(), allowed))
         ),
+        hang_s=float(_allowed(HANG, environment.get(HANG) or str(LOOK_S * MOST_SILENT), HANG_S)),
     )
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from deploy.appliance.processes import family
 
 LOOK_S = 5.0  # between two looks; whoever looks keeps to it
-MOST_SILENT = 6  # looks in a row, 30 s
+MOST_SILENT = 6  # looks in a row, 30 s where nobody says otherwise
 # Who computes is starting, or slow under load, far more often than hung: 180 s.
 WHILE_COMPUTING = 1 / 6
 

@@ -44,7 +44,8 @@ def nothing() -> None:
 class Program:
     """How one process is started. ``before_start`` runs ahead of every start, restarts included.
 
-    ``sign`` tells whether there is a sign of life since it was last asked; soon, and never raises.
+    ``sign`` tells whether there is a sign of life since it was last asked, within the seconds that
+    it is given, and never raises.
     """
 
     name: str
@@ -55,7 +56,7 @@ class Program:
     stop_signal: signal.Signals = signal.SIGTERM
     account: Account | None = None
     before_start: Callable[[], None] = nothing
-    sign: Callable[[], bool] | None = None
+    sign: Callable[[float], bool] | None = None
 
 
 def harmless_environment() -> dict[str, str]:

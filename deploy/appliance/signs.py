@@ -1,6 +1,6 @@
 """Signs of life, each asked for in the process's own tongue; what is said in return is not read.
 
-A question waits for at most ``REPLY_S``: the supervisor, which asks, does nothing else meanwhile.
+Whoever asks says how long it waits: the supervisor does nothing else meanwhile.
 """
 
 from __future__ import annotations
@@ -10,12 +10,11 @@ import socket
 from collections.abc import Callable
 from pathlib import Path
 
-REPLY_S = 2.0
 PING = b"PING\r\n"
 # PostgreSQL's SSLRequest: a length, and a code that no version has. Answered before anything else.
 SSL = bytes((0, 0, 0, 8, 4, 210, 22, 47))
 
-Sign = Callable[[], bool]
+Sign = Callable[[float], bool]  # is told how many seconds a question may wait
 
 
 def get(path: str, host: str) -> bytes:
@@ -27,10 +26,10 @@ def replies(address: Path | tuple[str, int], words: bytes) -> Sign:
     """Who listens at ``address`` says something when ``words`` are said to it."""
     at = str(address) if isinstance(address, Path) else address
 
-    def ask() -> bool:
+    def ask(within_s: float) -> bool:
         family = socket.AF_UNIX if isinstance(at, str) else _family(at)
         with contextlib.suppress(OSError), socket.socket(family) as line:
-            line.settimeout(REPLY_S)
+            line.settimeout(within_s)
             line.connect(at)
             line.sendall(words)
             return line.recv(1) != b""
@@ -44,7 +43,7 @@ def touches(file: Path) -> Sign:
     the clock may be set meanwhile."""
     last = 0
 
-    def look() -> bool:
+    def look(within_s: float) -> bool:
         nonlocal last
         before = last
         with contextlib.suppress(OSError):

@@ -16,6 +16,7 @@ from deploy.appliance import checks, data, model, postgres, secret_key, signs, v
 from deploy.appliance import config as configuration
 from deploy.appliance.config import CHECKOUT, Configuration
 from deploy.appliance.messages import Refusal, complain, say
+from deploy.appliance.patience import MOST_SILENT
 from deploy.appliance.processes import Program, harmless_environment
 from deploy.appliance.supervisor import StopRequested, Supervisor
 
@@ -54,7 +55,7 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def _run(config: Configuration) -> int:
-    supervisor = Supervisor(functools.partial(data.record, config))
+    supervisor = Supervisor(functools.partial(data.record, config), config.hang_s / MOST_SILENT)
     try:
         _start(config, supervisor)
         supervisor.watch()

@@ -28,6 +28,7 @@ FIRST_DELAY_S = 0.25
 LONGEST_DELAY_S = 30.0
 DYING = 5  # this many ends in a row are told
 STEADY_S = 60.0  # who has run this long starts with a clean slate
+REPLY_SHARE = 0.4  # of the time between two looks: what a question for a sign may wait
 
 
 class StopRequested(Exception):
@@ -166,7 +167,7 @@ class Supervisor:
             child.failures, child.told = 0, False
         if child.program.sign and child.patience and now >= child.look_at:
             child.look_at = now + self._look_s
-            if child.patience.ends(sign=child.program.sign()):
+            if child.patience.ends(sign=child.program.sign(REPLY_SHARE * self._look_s)):
                 say("hangs", name=child.program.name)
                 processes.kill_family(child.patience.pid)
 

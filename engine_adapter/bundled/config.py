@@ -39,6 +39,8 @@ class Settings:
     348 / 48 / 14, 10,000 345 / 67 / 133, 1,000 285 / 132 / 153, one thread alone 214 / 170 / 144;
     so 10,000, and ``threads.py`` takes threads away while others need the processor.
 
+    A worker that says nothing and computes nothing for ``hang_s`` is taken for hung.
+
     Niceness stays that of the house. Beside 8 answers, bursts of 4 ms as web processes have them
     took at the 99th percentile 13, 11 and 10 ms with a worker of 0, 5 and 10 (6.7 beside an idle
     one); but beside two busy processes 0 wrote 61 tokens/s and 5 wrote 21.
@@ -59,6 +61,7 @@ class Settings:
     pinned: bool = False
     idle_s: float = 1800.0
     spin: int = 10_000
+    hang_s: float = 30.0
 
     def __post_init__(self) -> None:
         for name, value, least, most in (
@@ -74,6 +77,7 @@ class Settings:
             ("gpu_layers", self.gpu_layers, -1, 1000),
             ("idle_s", self.idle_s, 0, 1 << 31),
             ("spin", self.spin, 0, 1 << 31),
+            ("hang_s", self.hang_s, 6, 3600),
         ):
             if not least <= value <= most:
                 reason = why("setting_range", key=name, least=least, most=most, value=str(value))

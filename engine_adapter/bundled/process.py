@@ -22,9 +22,9 @@ from engine_adapter.reasons import Reason, from_json, why
 from engine_adapter.types import Embeddings, Event, Failed, Finished, Request
 
 END_S = 2.0
-# A worker says something every second. So many looks in a row, 30 s, at which it neither has nor
-# has computed: it is frozen. Looks, not seconds: a machine that slept finds nobody guilty.
-LOOK_S = 5.0
+# A worker says something every second. So many looks in a row, ``Settings.hang_s`` together, at
+# which it neither has nor has computed: it is frozen. Looks, not seconds: a machine that slept
+# finds nobody guilty.
 MOST_SILENT = 6
 MODULES = {"text": "worker", "embeddings": "embedding_worker"}
 # glibc (from 2.35) asks for large pages for what llama.cpp allocates, where the kernel leaves that
@@ -160,7 +160,7 @@ class WorkerProcess:
         silent, computed = 0, -1
         while silent < MOST_SILENT:
             self._heard = False
-            await asyncio.sleep(LOOK_S)
+            await asyncio.sleep(self._loading.settings.hang_s / MOST_SILENT)
             before, computed = computed, computed_ticks(process.pid)
             silent = silent + 1 if computed == before and not self._heard else 0
         process.kill()  # whoever listens to it sees its end

@@ -41,7 +41,8 @@ async def test_a_killed_worker_fails_what_runs_and_the_next_request_works(
 async def test_a_frozen_worker_is_noticed_and_the_next_request_works(
     models: Path, tmp_path: Path
 ) -> None:
-    with running_host(tmp_path, "--models", models, *SMALL) as host:
+    quick = ("--hang-s", "6")  # as KONAK_HANG_S hands it on; 30 where nobody says so
+    with running_host(tmp_path, "--models", models, *SMALL, *quick) as host:
         await hit_the_worker(host, signal.SIGSTOP)
 
 
