@@ -19,7 +19,7 @@ from engine_adapter.types import ModelState
 
 log = logging.getLogger(__name__)
 
-DELAY_S = 0.2  # before the first new start, twice that before the second
+DELAY_S = 0.2  # before the second new start; people wait for the first
 MOST_DEATHS = 3
 DEATHS_WITHIN_S = 600.0
 
@@ -139,7 +139,7 @@ class Resident:
             if len(self._died_at) == MOST_DEATHS:
                 await self._give_up(_sick(name, how))
                 return
-            await asyncio.sleep(DELAY_S * len(self._died_at))
+            await asyncio.sleep(DELAY_S * (len(self._died_at) - 1))
             await self._become("loading")
 
     def _died(self) -> None:
