@@ -6,6 +6,7 @@ from datetime import timedelta
 from typing import Any, Final
 
 from django.db import IntegrityError, transaction
+from django.db.models import QuerySet
 from django.utils import timezone
 
 from accounts.domain import audit
@@ -34,6 +35,13 @@ def forget_the_dead() -> None:
     """End the tests whose worker gives no sign of life."""
     silent = CapacityTest.objects.filter(ended_at=None, seen_at__lt=timezone.now() - SILENCE)
     silent.update(ended_at=timezone.now(), trouble="broken_off")
+
+
+def last_of_others(language_model: LanguageModel) -> QuerySet[CapacityTest]:
+    """The newest test of each other model, to compare with."""
+    over = CapacityTest.objects.exclude(language_model=language_model).exclude(ended_at=None)
+    newest = over.exclude(points=[]).order_by("language_model_id", "-created_at")
+    return newest.distinct("language_model_id").select_related("language_model")
 
 
 def stop(language_model: LanguageModel, *, actor: User) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from uuid import UUID
 
-from django.db.models import Q, QuerySet
+from django.db.models import Exists, OuterRef, Q, QuerySet
 
 from accounts.models import User
 from chat.domain import serving
@@ -44,13 +44,13 @@ def may_use(user_id: UUID, language_model: LanguageModel) -> bool:
     """Whether the model may answer this person. One whose engine is silent at the moment may; one
     that serves for another answers only in that one's name.
 
-    No query where the model is open to everybody.
+    No query where the model is open to everybody and laid over no other.
     """
     if language_model.standing == _Standing.RETIRED or language_model.serves_for_id:
         return False
     if _is_held(language_model):
         return False
-    if not language_model.restricted:
+    if not language_model.restricted and not language_model.parent:
         return True
     open_to = LanguageModel.objects.filter(_open_to(user_id), pk=language_model.pk)
     return open_to.exists()
@@ -76,9 +76,14 @@ def _is_held(language_model: LanguageModel) -> bool:
 
 
 def _open_to(user_id: UUID) -> Q:
-    """A restricted model is for the people of its groups, and without any for nobody."""
-    of_groups = LanguageModel.groups.through.objects.filter(group__people=user_id)
-    return Q(restricted=False) | Q(pk__in=of_groups.values("languagemodel_id"))
+    """A restricted model is for the people of its groups, and without any for nobody. What is laid
+    over another model opens it to nobody: who may not use that one may not use this one either."""
+    through = LanguageModel.groups.through.objects.filter(group__people=user_id)
+    of_groups = through.values("languagemodel_id")
+    named = Q(name=OuterRef("parent")) | Q(runs_name=OuterRef("parent"))
+    base = LanguageModel.objects.filter(named, engine=OuterRef("engine"), restricted=True)
+    shut = Exists(base.exclude(pk__in=of_groups))
+    return (Q(restricted=False) | Q(pk__in=of_groups)) & (Q(parent="") | ~Q(shut))
 
 
 def successor_of(language_model: LanguageModel, user: User) -> LanguageModel | None:

@@ -28,12 +28,15 @@ def page(request: PageRequest, model_id: UUID) -> HttpResponse:
     model = get_object_or_404(LanguageModel, pk=model_id)
     capacity.forget_the_dead()
     form = AimForm(request.GET)
-    rows = model.capacity_tests.all()[:_SHOWN]
+    rows = model.capacity_tests.select_related("language_model")[:_SHOWN]
     tests = [_told(row, form) for row in rows]
+    others = [_told(row, form) for row in capacity.last_of_others(model)]
     context = {
         "model": model,
         "form": form,
         "tests": tests,
+        "compared": [told for told in [*tests, *others] if told["points"]],
+        "people": PEOPLE,
         "going": any(row.ended_at is None for row in rows),
         "somebody_waits": generations.anybody_waits(),
         "most": PEOPLE[-1],
@@ -72,12 +75,14 @@ def _hand_over(test: CapacityTest) -> None:
 def _told(test: CapacityTest, form: AimForm) -> dict[str, Any]:
     points = [Point(**each) for each in test.points]
     served = [point.users for point in points if form.is_met_by(point)]
+    rates = {point.users: point.tokens_per_s for point in points}
     broken = next((point.users for point in points if not form.is_met_by(point)), None)
     return {
         "test": test,
         "points": points,
         "served": max((users for users in served if broken is None or users < broken), default=0),
         "broken": broken,
+        "by_people": [rates.get(users) for users in PEOPLE],
         "rates": [point.tokens_per_s for point in points],
         "labels": [f"{point.users}: {point.tokens_per_s:.0f}" for point in points],
     }

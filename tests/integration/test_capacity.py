@@ -6,6 +6,7 @@ import contextlib
 import threading
 import time
 from collections.abc import AsyncGenerator, Iterator
+from dataclasses import asdict
 from datetime import timedelta
 
 import pytest
@@ -20,6 +21,7 @@ from chat.models import CapacityTest, LanguageModel
 from engine_adapter.script import Rule, Script
 from engine_adapter.scripted import ScriptedEngine
 from engine_adapter.types import Event, Request
+from tests import factories
 from tests.listening import listening
 from tests.people import People, browser
 
@@ -149,3 +151,25 @@ def test_an_aim_breaks_where_a_word_comes_late_or_an_answer_fails() -> None:
     assert not aim.is_met_by(Point(4, 7, 1, 40.0, 0.5, 1.0, 0.1, 0.12))
     assert not aim.is_met_by(Point(4, 0, 8, 0.0, None, None, None, None))
     assert not AimForm({"first_s": "nan"}).is_met_by(good)
+
+
+def test_kept_tests_stand_side_by_side_those_of_other_models_too(people: People) -> None:
+    one, two = factories.language_model("one"), factories.language_model("two")
+    now = timezone.now()
+
+    def kept(model: LanguageModel, rate: float, **more: object) -> CapacityTest:
+        points = [asdict(Point(1, 2, 0, rate, 0.1, 0.2, 0.01, 0.02))]
+        told = {"seen_at": now, "ended_at": now, "points": points, **more}
+        return CapacityTest.objects.create(language_model=model, **told)
+
+    kept(one, 11.5)
+    page, client = f"/models/{one.pk}/capacity/", browser(people.administrator)
+    assert "side by side" not in client.get(page).content.decode(), "there is nothing beside it"
+    kept(two, 21.5)
+    kept(two, 22.5)
+    kept(two, 23.5, points=[])
+    shown = client.get(page).content.decode()
+    table = shown[shown.index("side by side") : shown.index("</table>")]
+    assert "11.5" in table and "22.5" in table, "the newest that measured anything"
+    assert "21.5" not in table
+    assert table.index(">one<") < table.index(">two<")
