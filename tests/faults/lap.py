@@ -104,7 +104,7 @@ class Lap:
             fault.generated = self._house.spoken(fault.began_at)
         if await self._ask_anew(fault):
             await self._until_all_go_on(kind, writing)
-        await asyncio.sleep(self._dice.uniform(0.5, 1.5))
+        await asyncio.sleep(self._dice.uniform(0.5, 0.9))
         fault.over_at = time.monotonic()
         tell(f"{kind.name}: {_seconds(fault.well_after_s)} to a new answer, "
              f"over after {fault.over_at - fault.began_at:.1f} s")  # fmt: skip
