@@ -142,13 +142,25 @@ class ImportForm(forms.Form):
     def clean_file(self) -> UploadedFile[Any]:
         """Not larger than what can be read in one go."""
         file: UploadedFile[Any] = self.cleaned_data["file"]
-        limit = settings.IMPORT_MAX_MIB
-        if (file.size or 0) > limit * 1024 * 1024:
-            raise forms.ValidationError(
-                _("This file is larger than %(limit)s MB. Nothing was taken over.")
-                % {"limit": limit}
-            )
+        if (file.size or 0) > settings.IMPORT_MAX_MIB * 1024 * 1024:
+            raise self._too_large()
         return file
+
+    @classmethod
+    def refused(cls) -> ImportForm:
+        """The form after a file so large that it was not even read."""
+        form = cls({}, {})
+        form.full_clean()
+        form.errors.clear()
+        form.add_error("file", cls._too_large())
+        return form
+
+    @staticmethod
+    def _too_large() -> forms.ValidationError:
+        return forms.ValidationError(
+            _("This file is larger than %(limit)s MB. Nothing was taken over.")
+            % {"limit": settings.IMPORT_MAX_MIB}
+        )
 
 
 class ShareForm(forms.Form):

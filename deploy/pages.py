@@ -21,12 +21,13 @@ from django.core.exceptions import RequestAborted, RequestDataTooBig
 from django.core.handlers.asgi import ASGIHandler, ASGIRequest
 from django.core.handlers.base import BaseHandler
 from django.core.handlers.exception import response_for_exception
-from django.http import HttpResponse
+from django.http import HttpResponse, HttpResponseRedirect
 from django.http.response import HttpResponseBase, StreamingHttpResponse
-from django.urls import set_script_prefix
+from django.urls import reverse, set_script_prefix
 from django.utils import translation
 
 from chat import events
+from chat.views import imports
 
 # So many at a time take turns at the one interpreter; more would only take its time with turning.
 AT_ONCE: Final = 4
@@ -35,6 +36,8 @@ AT_ONCE: Final = 4
 PATIENCE_S: Final = 1.0
 THREADS: Final = 64
 BLOCKS: Final = 64  # of 4 kB, of a file in one go
+CLOSE: Final = {"Connection": "close"}
+HEARD_OUT: Final = 8  # times the largest body: half a gigabyte where 64 MB may be brought in
 
 
 class _Capped:
@@ -44,7 +47,7 @@ class _Capped:
     """
 
     def __init__(self, receive: Callable[[], Awaitable[Any]]) -> None:
-        self._receive, self._received = receive, 0
+        self._receive, self._received, self._has_more = receive, 0, True
 
     @property
     def is_too_large(self) -> bool:
@@ -53,9 +56,22 @@ class _Capped:
 
     async def __call__(self) -> Any:
         """The next part."""
+        message = await self._next()
+        return {"type": "http.disconnect"} if self.is_too_large else message
+
+    async def hear_out(self) -> None:
+        """Let the rest go by, within reason: most browsers read no answer before they have sent.
+
+        Whoever sends far more than a person would by mistake is not heard to the end.
+        """
+        while self._has_more and self._received <= HEARD_OUT * settings.BODY_MAX_BYTES:
+            await self._next()
+
+    async def _next(self) -> Any:
         message = await self._receive()
         self._received += len(message.get("body", b""))
-        return {"type": "http.disconnect"} if self.is_too_large else message
+        self._has_more = message.get("more_body", False)
+        return message
 
 
 class Pages(ASGIHandler):
@@ -76,6 +92,7 @@ class Pages(ASGIHandler):
             body = await self.read_body(capped)
         except RequestAborted:
             if capped.is_too_large:
+                await capped.hear_out()
                 await self.send_response(await self._in_thread(self._too_large, scope), send)
             return
         set_script_prefix(scope.get("root_path", ""))
@@ -113,7 +130,9 @@ class Pages(ASGIHandler):
         """Why the rest was not read. What was read is thrown away, and so is the connection."""
         request, _ = self.create_request(scope, BytesIO())
         if request is None:
-            return HttpResponse(status=413, headers={"Connection": "close"})
+            return HttpResponse(status=413, headers=CLOSE)
+        if request.path_info == reverse("chat:import"):
+            return HttpResponseRedirect(f"{request.path}?{imports.TOO_LARGE}", headers=CLOSE)
         with translation.override(translation.get_language_from_request(request)):
             response = response_for_exception(request, RequestDataTooBig())
         response["Connection"] = "close"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 from django.conf import settings
 from django.http import HttpResponse
@@ -14,13 +14,16 @@ from accounts.requests import PageRequest
 from chat.domain import catalogue, imports, keeping
 from chat.forms import ImportForm
 
+# In the address of the page that a file leads to which was too large to be read at all.
+TOO_LARGE: Final = "too-large"
+
 
 @require_http_methods(["GET", "POST"])
 def move_in(request: PageRequest) -> HttpResponse:
     """The form, or what came in. Where the file cannot be read, nothing is stored."""
     keeping.check(request.user)
     data = (request.POST, request.FILES) if request.method == "POST" else ()
-    form = ImportForm(*data)
+    form = ImportForm.refused() if TOO_LARGE in request.GET and not data else ImportForm(*data)
     context: dict[str, Any] = {"form": form, "limit": settings.IMPORT_MAX_MIB}
     if form.is_valid():
         language_model = catalogue.default_for(request.user)
