@@ -9,6 +9,7 @@ from typing import Any, cast
 from django import forms
 from django.conf import settings
 from django.core.files.uploadedfile import UploadedFile
+from django.utils.datastructures import MultiValueDict
 from django.utils.formats import number_format
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
@@ -149,7 +150,7 @@ class ImportForm(forms.Form):
     @classmethod
     def refused(cls) -> ImportForm:
         """The form after a file so large that it was not even read."""
-        form = cls({}, {})
+        form = cls({}, MultiValueDict())
         form.full_clean()
         form.errors.clear()
         form.add_error("file", cls._too_large())

@@ -105,6 +105,39 @@ async def test_an_administrator_s_pages(
     assert not faults, "\n".join(faults)
 
 
+LINES = """selector => {
+    const line = style => [style.outlineStyle, style.outlineWidth, style.borderTopWidth];
+    return [...document.querySelectorAll(selector)].map(part => line(getComputedStyle(part)));
+}"""
+
+
+async def told_apart_without_tints(window: Window) -> list[str]:
+    """Where the system sets every colour, lines say what is chosen, pressed, first or focused."""
+    page = window.page
+    await page.emulate_media(forced_colors="active")
+    for attribute in ("aria-current", "aria-pressed"):
+        await page.locator("main button:enabled").first.evaluate(
+            "(part, attribute) => part.setAttribute(attribute, 'true')", attribute
+        )
+        lines = await page.evaluate(LINES, f"[{attribute}=true]")
+        assert {(style, width) for style, width, _ in lines} == {("solid", "2px")}, attribute
+        await page.locator(f"main [{attribute}]").first.evaluate(
+            "(part, attribute) => part.removeAttribute(attribute)", attribute
+        )
+    assert {border for *_, border in await page.evaluate(LINES, "main .primary")} == {"2px"}
+    await page.locator("main button.primary:enabled").first.focus()
+    await page.keyboard.press("Shift+Tab")
+    [[style, width, _]] = await page.evaluate(LINES, ":focus-visible")
+    assert (style, width) == ("solid", "3px")
+    assert (
+        await page.evaluate("getComputedStyle(document.querySelector('.table')).backgroundImage")
+        == "none"
+    )
+    faults = await no_fault(window, "forced colours")
+    await page.emulate_media(forced_colors="none")
+    return faults
+
+
 @pytest.fixture
 def design(people: People, settings: object) -> str:
     """The page of every component in every state, which only a developer's house shows."""
@@ -129,6 +162,7 @@ async def test_every_component_in_every_state(
         await alice.page.locator(f"#{name}").evaluate("part => part.showPopover()")
         faults += await no_fault(alice, name, f"#{name}")
         await alice.page.keyboard.press("Escape")
+    faults += await told_apart_without_tints(alice)
     await alice.page.emulate_media(reduced_motion="reduce")
     # Stop alone keeps its own: for a moment it takes no click.
     assert set(await alice.page.evaluate(MOVING)) <= {"settle"}
