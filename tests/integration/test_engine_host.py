@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import hashlib
 import json
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
@@ -205,7 +206,14 @@ def model_size(starter_model: Path) -> int:
     return starter_model.stat().st_size
 
 
-async def test_models_tell_what_they_are(http: httpx.AsyncClient, model_size: int) -> None:
+@pytest.fixture(scope="module")
+def model_sha256(starter_model: Path) -> str:
+    return hashlib.sha256(starter_model.read_bytes()).hexdigest()
+
+
+async def test_models_tell_what_they_are(
+    http: httpx.AsyncClient, model_size: int, model_sha256: str
+) -> None:
     while True:
         listed = (await http.get("/v1/models")).json()["data"]
         good, damaged = listed
@@ -215,6 +223,7 @@ async def test_models_tell_what_they_are(http: httpx.AsyncClient, model_size: in
     assert good["id"] == MODEL
     assert good["max_model_len"] == good["meta"]["n_ctx"] == CONTEXT
     assert good["meta"]["size"] == model_size
+    assert good["meta"]["sha256"] == model_sha256
     assert good["meta"]["quantization"] == "Q4_1"
     assert good["meta"]["state"] == "loaded"
     assert "continue_final_message" in good["capabilities"]

@@ -159,6 +159,21 @@ async def test_a_changed_settings_file_is_taken_up_and_a_broken_one_stops_nothin
         assert await answer(engine, "b")
 
 
+async def test_attention_and_its_memory_are_as_the_settings_say(
+    folder: Path, starter_model: Path
+) -> None:
+    """A quantised V needs flash attention (llama.cpp refuses it otherwise): so it truly is off."""
+    chosen = {"on": ("on", "q8_0"), "off": ("off", "f16"), "never": ("off", "q8_0")}
+    for name, (attention, kind) in chosen.items():
+        (folder / f"{name}.gguf").symlink_to(starter_model)
+        words = f'flash_attention = "{attention}"\nkv_type = "{kind}"'
+        (folder / f"{name}.toml").write_text(words)
+    async with serving(folder) as engine:
+        assert await answer(engine, "on") and await answer(engine, "off")
+        with pytest.raises(EngineError):
+            await answer(engine, "never")
+
+
 async def test_an_adapter_is_a_model_of_its_own(folder: Path) -> None:
     (folder / "loud.gguf").write_bytes(gguf.adapter(2.0))
     (folder / "mute.gguf").write_bytes(gguf.adapter(0.0))
