@@ -58,19 +58,23 @@ def main() -> None:
         access_log=False,
         log_level="warning",
     )
+    # Before the second that loading takes: who comes back after a crash waits in line meanwhile,
+    # instead of being refused and staying away for longer each time.
+    listener = listen(config)
     config.load()
     memory.settle()
-    listener = listen(config)
     # One alone has a parent too, which notices when it stands still.
     size = int(settings.WEB_PROCESSES)
     Family(size, lambda beat: Beating(config, beat).run(sockets=[listener])).run()
 
 
 def listen(config: uvicorn.Config) -> socket.socket:
-    """The socket to serve on; what it accepts holds little for a reader that takes nothing."""
+    """The socket to serve on, which lets people stand in line from now on; what it accepts holds
+    little for a reader that takes nothing."""
     listener = config.bind_socket()
     listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, STUCK_MS)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, SEND_BUFFER)
+    listener.listen(config.backlog)
     return listener
 
 

@@ -151,6 +151,7 @@ ALLOWED_S = {"web": 3.0, "runner": 15.0, "engine": 5.0, "valkey": 2.0, "worker":
 KINDS: tuple[Kind, ...] = (
     *(Kind(f"kill {name}", kill(name), ALLOWED_S.get(name, 15.0)) for name in SIX),
     *(Kind(f"freeze {name}", freeze(name), ALLOWED_S.get(name, 15.0)) for name in SIX),
+    Kind("kill page server", kill("page server"), 3.0),
     Kind("two runners", two_runners, 15.0),
     Kind("flush valkey", valkey(b"FLUSHALL"), 2.0),
     Kind("cut doorbell", valkey(b"CLIENT KILL TYPE pubsub"), 2.0),

@@ -12,14 +12,14 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from deploy.appliance import temporary
 from deploy.appliance.model import cached
 from deploy.appliance.processes import Program, spawn
 from tests.appliance import CHECKOUT, Appliance
-from tests.faults import voices
+from tests.faults import record, voices
 from tests.faults.voices import Voice
 
 ENGINE_BACK_S = 0.25  # deploy/up's own first pause before it starts something again
@@ -133,9 +133,12 @@ class House:
                 keeper.end()
 
     def pid(self, name: str) -> int | None:
-        """The process ``name`` as it runs now; ``worker of the engine`` is the model's own."""
+        """The process ``name`` as it runs now; ``model worker`` is the engine's own, ``page
+        server`` the one that serves under the web program, which notices when it dies."""
         if name == "model worker":
             return next(iter(_children(self.pid("engine") or 0, "bundled.worker")), None)
+        if name == "page server":
+            return next(iter(_children(self.pid("web") or 0)), None)
         if name == "engine":
             keeper = self.keepers.get("engine") or self.keepers["speaker"]
             return keeper.process.pid
@@ -169,14 +172,9 @@ class House:
         log = self._place / "second-runner.log"
         return spawn(Program("second", command, self._environment("runner"), CHECKOUT, log))
 
-    def spoken(self, until: float) -> dict[str, int]:
-        """Letters the engine had said by the time ``until``, by the question's tag."""
-        said: dict[str, int] = {}
-        for line in self._record.read_text().splitlines():
-            at, tag, letters = line.split()
-            if float(at) <= until:
-                said[tag] = int(letters)
-        return said
+    def spoken(self, began_at: Mapping[str, float], until: float) -> dict[str, int]:
+        """See ``record.spoken``."""
+        return record.spoken(self._record.read_text(), began_at, until)
 
     def _environment(self, name: str) -> dict[str, str]:
         raw = Path(f"/proc/{self.appliance.pids()[name]}/environ").read_bytes()

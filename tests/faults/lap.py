@@ -100,8 +100,10 @@ class Lap:
         writing = self._writing()
         await kind.act(Scene(self._house, self._tabs, self._dice), fault)
         if kind.name.startswith("kill"):
-            fault.stored = await self._database.stored() or {}
-            fault.generated = self._house.spoken(fault.began_at)
+            running = await self._database.running()
+            fault.stored = {tag: writing.stored for tag, writing in running.items()}
+            began_at = {tag: writing.began_at for tag, writing in running.items()}
+            fault.generated = self._house.spoken(began_at, fault.began_at)
         if await self._ask_anew(fault):
             await self._until_all_go_on(kind, writing)
         await asyncio.sleep(self._dice.uniform(0.5, 0.9))

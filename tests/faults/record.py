@@ -5,6 +5,7 @@ Times are seconds of the machine's monotonic clock. Plain values; nothing here k
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -107,3 +108,18 @@ class Log:
     faults: list[Fault] = field(default_factory=list)
     stuck: list[str] = field(default_factory=list)
     signed_out: list[str] = field(default_factory=list)
+
+
+def spoken(written: str, began_at: Mapping[str, float], until: float) -> dict[str, int]:
+    """Letters the engine had said by ``until``, by tag, of the answers that began at ``began_at``.
+
+    ``written`` is what it wrote down: a line for each piece. A question may be answered once more;
+    what was said for its earlier answer is not said for this one, which may still wait for its
+    turn at the engine. An answer that nothing was said of is left out.
+    """
+    said: dict[str, int] = {}
+    for line in written.splitlines():
+        at, tag, letters = line.split()
+        if tag in began_at and began_at[tag] <= float(at) <= until:
+            said[tag] = int(letters)
+    return said

@@ -10,11 +10,20 @@ import contextlib
 import time
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from typing import NamedTuple
 
 import psycopg
 from psycopg.rows import class_row
 
 from tests.faults.voices import TAG
+
+
+class Writing(NamedTuple):
+    """An answer that is being written: its letters in the database, and since when it is."""
+
+    stored: int
+    began_at: float
+
 
 WITNESSES = """
 CREATE TABLE faults_move (
@@ -188,17 +197,17 @@ class Database:
             for run, count, least, most in holes or []:
                 self.gaps[run] = f"run {run} has {count} chunks from {least} to {most}"
 
-    async def stored(self) -> dict[str, int] | None:
-        """Letters by tag of every answer that is being written; ``None`` while it is away."""
+    async def running(self) -> dict[str, Writing]:
+        """Every answer that is being written, by its question's tag; none while it is away."""
         found = await self.ask(
             """SELECT q.text, length(regexp_replace(a.text || coalesce(
                    (SELECT string_agg(text, '') FROM chat_chunk WHERE generation_id = g.id), ''),
-                   '\\s', '', 'g'))
+                   '\\s', '', 'g')), extract(epoch FROM clock_timestamp() - g.created_at)::float
             FROM chat_generation g JOIN chat_message a ON a.id = g.message_id
             JOIN chat_message q ON q.id = a.parent_id WHERE g.state = 'running'"""
         )
-        tags = [(TAG.search(text), length) for text, length in found or []]
-        return None if found is None else {tag[0]: length for tag, length in tags if tag}
+        now, tags = time.monotonic(), [(TAG.search(text), *rest) for text, *rest in found or []]
+        return {tag[0]: Writing(stored, now - age_s) for tag, stored, age_s in tags if tag}
 
     async def read(self) -> Rows:
         """All rows of this lap as they stand now."""

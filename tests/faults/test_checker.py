@@ -8,7 +8,7 @@ import pytest
 
 from tests.faults import voices
 from tests.faults.checker import INVARIANTS, check
-from tests.faults.record import Fault, Log, Look, Post, Sight
+from tests.faults.record import Fault, Log, Look, Post, Sight, spoken
 from tests.faults.rows import Entry, Fold, Message, Move, Rows, Run
 from tests.faults.voices import squeezed
 
@@ -248,3 +248,10 @@ def test_a_poll_older_than_a_frame_is_no_tear() -> None:
     assert sight.torn is None and squeezed("ab cd\n") == "abcd"
     sight.show(2.0, "abcde", least=6)
     assert sight.torn == (2.0, "abcdefgh", "abcde")
+
+
+def test_what_was_said_for_an_earlier_answer_is_not_said_for_this_one() -> None:
+    written = "1.0 a 0\n1.2 a 40\n1.5 b 7\n2.0 a 0\n2.1 a 3\n2.5 b 9\n"
+    assert spoken(written, {"a": 0.9, "b": 1.4}, 1.9) == {"a": 40, "b": 7}
+    assert spoken(written, {"a": 1.7, "b": 1.4}, 1.9) == {"b": 7}, "it has not been begun"
+    assert spoken(written, {"a": 1.7, "b": 1.4}, 3.0) == {"a": 3, "b": 9}
